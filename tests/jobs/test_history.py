@@ -148,7 +148,8 @@ class Course:
             shutil.rmtree(feed, ignore_errors=True)
 
     def erase(self) -> None:
-        """A key, which no history knows afterwards."""
+        """A key, which no history knows afterwards; what is published has to be the newest."""
+        self.publish()
         key = self.rng.choice(KEYS)
         erase(self.lab.spark, self.lab.pipeline, {"key": key})
         self.lab.truth.erase(key)

@@ -5,7 +5,7 @@ __values]
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -80,7 +80,8 @@ def keep_revisions(spark: SparkSession, pipeline: Pipeline) -> None:
         newest = own_tables.version(target.path)
         kept = own_tables.find(spark, path, own_tables.EVERY_ROW)
         fresh = _find_fresh(target, newest, _list_kept_ranges(kept, window.name))
-        if fresh.first > fresh.newest:
+        # A commit that only moved rows to other files needs no record.
+        if fresh.first > fresh.changed:
             continue
         is_known = F.lit(False)
         for first, last in list_versions_of_runs(past, window.name):
@@ -130,7 +131,7 @@ def _list_kept_ranges(kept: DataFrame | None, window: str) -> list[tuple[int, in
 def _find_fresh(target: Target, newest: int, kept: Sequence[tuple[int, int]]) -> Reach:
     """The versions whose changes can be read and were not kept."""
     reach = change_feed.find_reach(target.path, newest)
-    return Reach(max(reach.first, kept[-1][1] + 1 if kept else 0), newest)
+    return replace(reach, first=max(reach.first, kept[-1][1] + 1 if kept else 0))
 
 
 def _find_first(kept: Sequence[tuple[int, int]], fresh: int) -> int:

@@ -1,6 +1,5 @@
 """The change feed of an output: which of its versions can still be read, and their rows."""
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from json import loads
 from typing import Any
@@ -19,11 +18,13 @@ _ON = "delta.enableChangeDataFeed"
 class Reach:
     """The versions `first` to `newest`, both included, whose changes can be read.
 
-    There is none where `first` is greater.
+    There is none where `first` is greater. `changed` is the last of them that has changed rows; -1
+    where none has.
     """
 
     first: int
     newest: int
+    changed: int = -1
 
 
 def find_reach(path: Location, newest: int) -> Reach:
@@ -33,12 +34,15 @@ def find_reach(path: Location, newest: int) -> Reach:
     behind a version that recorded no change feed.
     """
     files = store_of(path).list_files(path).keys()
-    first = newest + 1
+    first, changed = newest + 1, -1
     columns_since: tuple[int, str] | None = None
     for version in range(newest, -1, -1):
         text = read_commit_text(path, version)
-        actions = None if text is None else _parse(text)
-        if actions is None or not _has_files(actions, files):
+        if text is None:
+            break
+        actions = _parse(text)
+        told = _list_telling(actions)
+        if not files >= set(told):
             break
         metadata = next((each["metaData"] for each in actions if "metaData" in each), None)
         if metadata is not None:
@@ -47,13 +51,15 @@ def find_reach(path: Location, newest: int) -> Reach:
             columns = metadata["schemaString"]
             if columns_since is not None and columns != columns_since[1]:
                 # Spark reads the changes of one version, and those after it, as one set of columns.
-                return Reach(columns_since[0], newest)
+                return Reach(columns_since[0], newest, changed)
             columns_since = version, columns
         first = version
+        if told and changed < 0:
+            changed = version
     if first > 0 and columns_since is not None:
         # Which columns there were before is not known.
         first = max(first, columns_since[0])
-    return Reach(first, newest)
+    return Reach(first, newest, changed)
 
 
 def read_feed(spark: SparkSession, path: Location, reach: Reach) -> DataFrame:
@@ -67,12 +73,12 @@ def _parse(text: str) -> list[dict[str, Any]]:
     return [loads(line) for line in text.split("\n") if line.strip()]
 
 
-def _has_files(actions: list[dict[str, Any]], files: Collection[str]) -> bool:
-    """Whether all files are there that tell the changes of a commit."""
+def _list_telling(actions: list[dict[str, Any]]) -> list[str]:
+    """The files that tell the changes of a commit; none where it has changed no row."""
     names = [each["cdc"]["path"] for each in actions if "cdc" in each]
     if not names:
         for each in actions:
             for action in ("add", "remove"):
                 if action in each and each[action].get("dataChange", True):
                     names.append(each[action]["path"])
-    return all(unquote(name) in files for name in names)
+    return [unquote(name) for name in names]
