@@ -159,14 +159,17 @@ def _list_states(
     return states
 
 
+def _list_writing(past: LedgerHistory, window: str) -> list[LedgerEntry]:
+    """The entries, oldest first, of steps that may have written the output."""
+    return [e for e in past.entries if e.step in _WRITING and window in e.versions]
+
+
 def _find_inserted(
     past: LedgerHistory, window: str, values: Mapping[str, Any] | None
 ) -> int | None:
     """The first version of the run that a row names; None where the ledger has no such run."""
     before = 0
-    for entry in past.entries:
-        if entry.step not in _WRITING or window not in entry.versions:
-            continue
+    for entry in _list_writing(past, window):
         if entry.step in _OF_RUNS and values is not None and entry.run == values.get(RUN):
             return before + 1
         before = entry.versions[window]
@@ -179,9 +182,7 @@ def list_versions_of_runs(past: LedgerHistory, window: str) -> Iterator[tuple[in
     Versions of runs that follow one another are one range.
     """
     begun, before = 1, 0
-    for entry in past.entries:
-        if entry.step not in _WRITING or window not in entry.versions:
-            continue
+    for entry in _list_writing(past, window):
         newest = entry.versions[window]
         if entry.step not in _OF_RUNS and newest > before:
             if begun <= before:
@@ -197,8 +198,8 @@ def find_step(past: LedgerHistory, window: str, version: int) -> Step:
 
     That is the first one after which the ledger names this version or a later one.
     """
-    for entry in past.entries:
-        if entry.step in _WRITING and entry.versions.get(window, -1) >= version:
+    for entry in _list_writing(past, window):
+        if entry.versions[window] >= version:
             return _describe_step(entry)
     return Step(Cause.UNFINISHED)
 
