@@ -102,18 +102,23 @@ class Value:
 
 
 def list_values(
-    changes: Iterable[Change], newest: Mapping[str, Any] | None, past: LedgerHistory, window: str
+    changes: Iterable[Change],
+    newest: Mapping[str, Any] | None,
+    past: LedgerHistory,
+    window: str,
+    first: int,
 ) -> tuple[Value, ...]:
     """The values that one row of the output `window` has had, oldest first.
 
-    `changes` are those that are recorded, in order of their versions, and `newest` is the row as it
-    is now. Only inserts of runs may be missing among them; the row then names the run.
+    `changes` are those since version `first` that are recorded, in order of their versions, and
+    `newest` is the row as it is now. Only inserts of runs may be missing among them; the row then
+    names the run. What a value was before `first` is not known.
     """
     recorded = _list_states(_join_replacements(changes), newest)
-    states = [
-        (_find_inserted(past, window, values) if since is None else since, values)
-        for since, values in recorded
-    ]
+    states = []
+    for since, values in recorded:
+        begun = _find_inserted(past, window, values) if since is None else since
+        states.append((None if begun is None or begun < first else begun, values))
     ends = [since for since, _ in states[1:]]
     found = []
     for (since, values), until in zip(states, [*ends, None], strict=True):
@@ -122,7 +127,7 @@ def list_values(
         known = Period(
             None if made_by is None else made_by.at, None if ended_by is None else ended_by.at
         )
-        published = tuple(_list_published(past, window, since, until))
+        published = tuple(_list_published(past, window, since or first, until))
         found.append(Value(values, made_by, known, published))
     return tuple(found)
 
@@ -224,7 +229,7 @@ def _find_cause(entry: LedgerEntry) -> Cause:
 
 
 def _list_published(
-    past: LedgerHistory, window: str, since: int | None, until: int | None
+    past: LedgerHistory, window: str, since: int, until: int | None
 ) -> Iterator[Period]:
     """When readers saw a version from `since` (inclusive) to `until` (exclusive)."""
     start: datetime | None = None
@@ -234,11 +239,7 @@ def _list_published(
             continue
         version = entry.versions.get(window)
         at = None if entry.at is None else moment(entry.at)
-        shows = (
-            version is not None
-            and (since is None or version >= since)
-            and (until is None or version < until)
-        )
+        shows = version is not None and version >= since and (until is None or version < until)
         if shows and not is_seen:
             start = at
         if is_seen and not shows:

@@ -81,6 +81,11 @@ def changed_files(actions: list[dict[str, Any]], action: str) -> list[dict[str, 
     return changed
 
 
+def feed_files(actions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The files of a commit's change feed; none where what it added and removed tells as much."""
+    return [action["cdc"] for action in actions if "cdc" in action]
+
+
 def read_stats(file: Mapping[str, Any]) -> dict[str, Any]:
     """The statistics of a file in a commit; empty where it has none."""
     text = file.get("stats")
