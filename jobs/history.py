@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from jobs.read import explain_missing
 from jobs.sessions.exact_session import in_exact_session
 from jobs.show import Wanted, select_windows, show_refused
+from windowing.admit.table import REFUSED
 from windowing.columns import END, START
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.table import read_history
@@ -35,7 +36,7 @@ from windowing.revisions.table import (
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 
-OUTCOMES = ("late", "partial", "duplicate", "quarantined")
+_OUTCOMES = tuple(outcome for outcomes in REFUSED.values() for outcome in outcomes)
 _MOST = 1_000_000
 """So many changes of the windows that are shown are read at most."""
 
@@ -119,7 +120,7 @@ def history(spark: SparkSession, pipeline: Pipeline, window: Window, wanted: Wan
         return Histories(missing=missing)
     recorded = read_recorded(spark, pipeline, window.name)
     rows, total = _choose(recorded, wanted)
-    told = tuple(_tell_histories(rows, past, window.name))
+    told = tuple(_tell_histories(rows, past, window.name, recorded.first))
     if total == 1:
         refused = _count_refused(spark, pipeline, told[0])
         told = (replace(told[0], refused=refused),)
@@ -146,14 +147,18 @@ def _choose(recorded: Recorded, wanted: Wanted) -> tuple[list[dict[str, Any]], i
 
 
 def _tell_histories(
-    rows: Sequence[Mapping[str, Any]], past: LedgerHistory, window: str
+    rows: Sequence[Mapping[str, Any]], past: LedgerHistory, window: str, first: int
 ) -> Iterator[WindowHistory]:
     for identity, group in groupby(rows, key=lambda row: row[IDENTITY]):
-        yield _tell_history(identity, list(group), past, window)
+        yield _tell_history(identity, list(group), past, window, first)
 
 
 def _tell_history(
-    identity: str, rows: Sequence[Mapping[str, Any]], past: LedgerHistory, window: str
+    identity: str,
+    rows: Sequence[Mapping[str, Any]],
+    past: LedgerHistory,
+    window: str,
+    first: int,
 ) -> WindowHistory:
     newest: Mapping[str, Any] | None = None
     changes = []
@@ -169,7 +174,7 @@ def _tell_history(
     return WindowHistory(
         json.loads(identity),
         (shown[START], shown[END]),
-        list_values(changes, newest, past, window),
+        list_values(changes, newest, past, window, first),
         refused={},
     )
 
@@ -183,5 +188,5 @@ def _count_refused(
         start = end = None
     keys = {name: (str(window.identity[name]),) for name in pipeline.source.key}
     wanted = Wanted(keys, start, end, limit=1)
-    counts = show_refused(spark, pipeline, OUTCOMES, wanted).counts
+    counts = show_refused(spark, pipeline, _OUTCOMES, wanted).counts
     return {outcome: n for outcome, n in counts.items() if n}

@@ -8,7 +8,6 @@ import click
 
 from jobs.cli.format import window_cell
 from jobs.cli.options import (
-    TIMES,
     Instant,
     common,
     key_option,
@@ -16,6 +15,7 @@ from jobs.cli.options import (
     limit_option,
     ordered,
     window_of,
+    windows_options,
 )
 from jobs.cli.spark import open_to_read
 from jobs.console import Printer
@@ -35,10 +35,8 @@ _MICROSECOND = timedelta(microseconds=1)
 @common
 @click.argument("window")
 @key_option
-@click.option("--at", type=Instant(), help=f"Only windows that contain this time. {TIMES}")
-@click.option("--from", "start", type=Instant(), help="Only windows that end after this time.")
-@click.option("--to", "end", type=Instant(), help="Only windows that begin before this time.")
-@click.option("--reverse", is_flag=True, help="Show the newest windows first.")
+@click.option("--at", type=Instant(), help="Only windows that contain this time.")
+@windows_options
 @limit_option
 def history(
     pipeline: "Pipeline",

@@ -120,6 +120,16 @@ def range_options(of: str) -> Callable[[F], F]:
     return lambda command: since(until(reverse(command)))
 
 
+def windows_options(command: F) -> F:
+    """Adds --from, --to and --reverse, which select windows of an output."""
+    text = f"Only windows that end after this time. {TIMES}"
+    start = click.option("--from", "start", type=Instant(), help=text)
+    text = "Only windows that begin before this time."
+    end = click.option("--to", "end", type=Instant(), help=text)
+    reverse = click.option("--reverse", is_flag=True, help="Show the newest windows first.")
+    return start(end(reverse(command)))
+
+
 def as_of_option(text: str) -> Callable[[F], F]:
     """Adds --as-of."""
     return click.option("--as-of", metavar="RUN", help=text)

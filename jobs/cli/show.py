@@ -9,14 +9,13 @@ import click
 
 from jobs.cli.format import how_many, window_cell
 from jobs.cli.options import (
-    TIMES,
-    Instant,
     common,
     key_option,
     keys_of,
     limit_option,
     ordered,
     window_of,
+    windows_options,
 )
 from jobs.cli.pipeline_argument import WINDOW
 from jobs.cli.spark import open_to_read
@@ -36,11 +35,7 @@ _DERIVED = ("is_closed", "is_final")
 @common
 @click.argument("window", type=WINDOW, metavar="WINDOW")
 @key_option
-@click.option(
-    "--from", "start", type=Instant(), help=f"Only windows that end after this time. {TIMES}"
-)
-@click.option("--to", "end", type=Instant(), help="Only windows that begin before this time.")
-@click.option("--reverse", is_flag=True, help="Show the newest windows first.")
+@windows_options
 @click.option("--published", is_flag=True, help="Show the published version, which readers use.")
 @click.option(
     "--as-of",

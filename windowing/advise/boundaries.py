@@ -29,9 +29,9 @@ class Boundaries:
         self._per = np.array([run.per for run in runs], np.int64)
         self._inner = np.array([run.inner_us for run in runs], np.int64)
 
-    def index(self, t: Instants) -> Instants:
+    def find_numbers(self, t: Instants) -> Instants:
         """The number of the last boundary at or before each instant."""
-        run = _choose(self._at, t)
+        run = _find_last_begun(self._at, t)
         since_begin = t - self._at[run]
         # A run without a step has all its boundaries at one instant.
         step = np.maximum(self._step[run], 1)
@@ -43,9 +43,9 @@ class Boundaries:
         found: Instants = np.where(self._step[run] == 0, last, np.minimum(k, last))
         return found
 
-    def instant(self, k: Instants) -> Instants:
+    def find_instants(self, k: Instants) -> Instants:
         """The instant of each boundary by its number."""
-        run = _choose(self._first, k)
+        run = _find_last_begun(self._first, k)
         nth, per = k - self._first[run], self._per[run]
         found: Instants = (
             self._at[run] + nth // per * self._step[run] + nth % per * self._inner[run]
@@ -64,9 +64,9 @@ def find_local_hours(zone: str | None, t: Instants) -> Instants:
     stretches = transitions(zone, int(t.min()), int(t.max()))
     begins = np.array([begin for begin, _ in stretches], np.int64)
     offsets = np.array([offset for _, offset in stretches], np.int64)
-    return ((t + offsets[_choose(begins, t)]) // hour_us) % 24
+    return ((t + offsets[_find_last_begun(begins, t)]) // hour_us) % 24
 
 
-def _choose(begins: Instants, at: Instants) -> Instants:
+def _find_last_begun(begins: Instants, at: Instants) -> Instants:
     """The last place whose beginning is at or before each value; the first one before all."""
     return np.maximum(np.searchsorted(begins, at, side="right") - 1, 0)

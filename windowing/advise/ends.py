@@ -79,16 +79,19 @@ def _find_ends_of(window: Window, t: Instants) -> Ends:
                 find_boundaries(window, t),
                 Boundaries(grid.periods, *_reach(window, t)),
             )
-            return Ends(steps.instant(steps.index(t) + 1), periods.instant(periods.index(t) + 1))
+            return Ends(
+                steps.find_instants(steps.find_numbers(t) + 1),
+                periods.find_instants(periods.find_numbers(t) + 1),
+            )
         case Tumbling() | Sliding():
             shape = grid_shape(window)
             steps = find_boundaries(window, t)
-            step = steps.index(t)
+            step = steps.find_numbers(t)
             first = (step - shape.size) // shape.slide + 1
             last = step // shape.slide
             return Ends(
-                steps.instant(first * shape.slide + shape.size),
-                steps.instant(last * shape.slide + shape.size),
+                steps.find_instants(first * shape.slide + shape.size),
+                steps.find_instants(last * shape.slide + shape.size),
             )
         case _:
             assert_never(window)

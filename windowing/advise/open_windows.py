@@ -71,13 +71,18 @@ def _find_sliding(
 ) -> Iterator[_Found]:
     """Every window whose number is a multiple of `by`, from the last one that has begun."""
     shape = grid_shape(window)
-    begun = steps.index(time) // shape.slide
+    begun = steps.find_numbers(time) // shape.slide
     last = begun - begun % by
     for back in range(0, windows_of_pane(window) + by, by):
         number = (last - back) * shape.slide
-        end = steps.instant(number + shape.size)
+        end = steps.find_instants(number + shape.size)
         inside = np.flatnonzero(end > time)
-        yield inside, steps.instant(number[inside]), end[inside], np.zeros(len(inside), np.int64)
+        yield (
+            inside,
+            steps.find_instants(number[inside]),
+            end[inside],
+            np.zeros(len(inside), np.int64),
+        )
 
 
 def _find_cumulating(
@@ -85,12 +90,12 @@ def _find_cumulating(
 ) -> Iterator[_Found]:
     """The windows of every `thin` periods after every `by` steps, and the whole period."""
     per = window.grid.per
-    step = steps.index(time)
+    step = steps.find_numbers(time)
     chosen = np.flatnonzero(step // per % max(1, thin) == 0)
     first = step[chosen] - step[chosen] % per
-    start, whole_end = steps.instant(first), steps.instant(first + per)
+    start, whole_end = steps.find_instants(first), steps.find_instants(first + per)
     for number in range(by, per, by):
-        end = steps.instant(first + number)
+        end = steps.find_instants(first + number)
         inside = np.flatnonzero((end > time[chosen]) & (end < whole_end))
         yield chosen[inside], start[inside], end[inside], np.full(len(inside), number)
     yield chosen, start, whole_end, np.full(len(chosen), per)
@@ -106,7 +111,7 @@ def list_open(window: Aligned, closed_us: int, until_us: int) -> list[Span]:
         return []
     edges = np.array([closed_us, until_us - 1], np.int64)
     steps = find_boundaries(window, edges)
-    low, high = steps.index(edges).tolist()
+    low, high = steps.find_numbers(edges).tolist()
     if isinstance(window, Cumulate):
         spans = _list_cumulating(window, steps, low, high)
     else:
@@ -122,7 +127,7 @@ def _list_sliding(
     last = high // shape.slide
     first = max((low - shape.size) // shape.slide + 1, last - MOST_OPEN)
     number = np.arange(first, last + 1) * shape.slide
-    starts, ends = steps.instant(number), steps.instant(number + shape.size)
+    starts, ends = steps.find_instants(number), steps.find_instants(number + shape.size)
     yield from map(Span, starts.tolist(), ends.tolist())
 
 
@@ -132,7 +137,7 @@ def _list_cumulating(window: Cumulate, steps: Boundaries, low: int, high: int) -
     last = high // per
     for period in range(max(low // per, last - MOST_OPEN), last + 1):
         numbers = np.array([*range(0, per, by), per], np.int64)
-        instants = steps.instant(period * per + numbers).tolist()
+        instants = steps.find_instants(period * per + numbers).tolist()
         start, whole_end = instants[0], instants[-1]
         for number, end in zip(numbers.tolist()[1:-1], instants[1:-1], strict=True):
             if end < whole_end:

@@ -10,6 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from windowing.columns import RUN
 from windowing.grid.zone import moment
 from windowing.ledger.evolved import OF_ERASURE
 from windowing.ledger.history import LedgerHistory
@@ -27,6 +28,8 @@ from windowing.source.rule import read_range, reprocesses_change
 
 _WRITING = (DONE, CLOSE, BACKFILL_DONE, EVOLVE_DONE, ERASE_DONE, MAINTAIN_DONE)
 """Steps that may have written an output, and whose entries name its version afterwards."""
+
+_OF_RUNS = (DONE, CLOSE)
 
 
 class Cause(StrEnum):
@@ -99,14 +102,23 @@ class Value:
 
 
 def list_values(
-    changes: Iterable[Change], newest: Mapping[str, Any] | None, past: LedgerHistory, window: str
+    changes: Iterable[Change],
+    newest: Mapping[str, Any] | None,
+    past: LedgerHistory,
+    window: str,
+    first: int,
 ) -> tuple[Value, ...]:
     """The values that one row of the output `window` has had, oldest first.
 
-    `changes` are those that are recorded, in order of their versions, and `newest` is the row as it
-    is now. A row that has not changed since changes are recorded has one value.
+    `changes` are those since version `first` that are recorded, in order of their versions, and
+    `newest` is the row as it is now. Only inserts of runs may be missing among them; the row then
+    names the run. What a value was before `first` is not known.
     """
-    states = _list_states(_join_replacements(changes), newest)
+    recorded = _list_states(_join_replacements(changes), newest)
+    states = []
+    for since, values in recorded:
+        begun = _find_inserted(past, window, values) if since is None else since
+        states.append((None if begun is None or begun < first else begun, values))
     ends = [since for since, _ in states[1:]]
     found = []
     for (since, values), until in zip(states, [*ends, None], strict=True):
@@ -115,7 +127,7 @@ def list_values(
         known = Period(
             None if made_by is None else made_by.at, None if ended_by is None else ended_by.at
         )
-        published = tuple(_list_published(past, window, since, until))
+        published = tuple(_list_published(past, window, since or first, until))
         found.append(Value(values, made_by, known, published))
     return tuple(found)
 
@@ -152,13 +164,47 @@ def _list_states(
     return states
 
 
+def _list_writing(past: LedgerHistory, window: str) -> list[LedgerEntry]:
+    """The entries, oldest first, of steps that may have written the output."""
+    return [e for e in past.entries if e.step in _WRITING and window in e.versions]
+
+
+def _find_inserted(
+    past: LedgerHistory, window: str, values: Mapping[str, Any] | None
+) -> int | None:
+    """The first version of the run that a row names; None where the ledger has no such run."""
+    before = 0
+    for entry in _list_writing(past, window):
+        if entry.step in _OF_RUNS and values is not None and entry.run == values.get(RUN):
+            return before + 1
+        before = entry.versions[window]
+    return None
+
+
+def list_versions_of_runs(past: LedgerHistory, window: str) -> Iterator[tuple[int, int]]:
+    """The ranges of versions of an output that runs have made, both ends included.
+
+    Versions of runs that follow one another are one range.
+    """
+    begun, before = 1, 0
+    for entry in _list_writing(past, window):
+        newest = entry.versions[window]
+        if entry.step not in _OF_RUNS and newest > before:
+            if begun <= before:
+                yield begun, before
+            begun = newest + 1
+        before = max(before, newest)
+    if begun <= before:
+        yield begun, before
+
+
 def find_step(past: LedgerHistory, window: str, version: int) -> Step:
     """The step that made `version` of the output `window`.
 
     That is the first one after which the ledger names this version or a later one.
     """
-    for entry in past.entries:
-        if entry.step in _WRITING and entry.versions.get(window, -1) >= version:
+    for entry in _list_writing(past, window):
+        if entry.versions[window] >= version:
             return _describe_step(entry)
     return Step(Cause.UNFINISHED)
 
@@ -183,7 +229,7 @@ def _find_cause(entry: LedgerEntry) -> Cause:
 
 
 def _list_published(
-    past: LedgerHistory, window: str, since: int | None, until: int | None
+    past: LedgerHistory, window: str, since: int, until: int | None
 ) -> Iterator[Period]:
     """When readers saw a version from `since` (inclusive) to `until` (exclusive)."""
     start: datetime | None = None
@@ -193,11 +239,7 @@ def _list_published(
             continue
         version = entry.versions.get(window)
         at = None if entry.at is None else moment(entry.at)
-        shows = (
-            version is not None
-            and (since is None or version >= since)
-            and (until is None or version < until)
-        )
+        shows = version is not None and version >= since and (until is None or version < until)
         if shows and not is_seen:
             start = at
         if is_seen and not shows:

@@ -4,20 +4,25 @@ change feed of an output -> changes[keys, window_start, window_end, __identity, 
 __values]
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windowing.columns import END, INDEX, START, quoted
+from windowing.ledger.table import read_history
 from windowing.merge.rule import REVISIONS, Target, output_table
+from windowing.revisions.rule import list_versions_of_runs
+from windowing.source.commits import changed_files, feed_files, parse_actions
 from windowing.spec.pipeline import Pipeline
-from windowing.storage import change_feed, own_tables
-from windowing.storage.change_feed import Reach
-from windowing.storage.kept_open import newest_version
+from windowing.storage import delta, own_tables
+from windowing.storage.kept_open import newest_version, read_commit_text
 from windowing.storage.own_tables import Once
+from windowing.storage.store import store_of
 
 OUTPUT, IDENTITY, VERSION, CHANGE, VALUES, SINCE = (
     "__output",
@@ -27,16 +32,20 @@ OUTPUT, IDENTITY, VERSION, CHANGE, VALUES, SINCE = (
     "__values",
     "__since",
 )
-UPDATED, DELETED, INSERTED = "update_preimage", "delete", "insert"
-"""What a change did; of the first two `__values` are those before it, as JSON."""
+DELETED, INSERTED = "delete", "insert"
+"""What a change did, or else it updated a row; unless it inserted one, `__values` are those before.
+
+They are JSON.
+"""
 _UPDATED_TO = "update_postimage"
+_FEED = "delta.enableChangeDataFeed"
 _KEPT = "kept"
 """The change of a row that says from `__since` to `__version`, both included, all were kept."""
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """What is recorded of an output: `changes`, and its `newest` rows in the same columns.
+    """What is recorded of an output: `changes`, and the rows that it has now, in the same columns.
 
     A version before `first` may have changed rows without a record.
     """
@@ -44,6 +53,18 @@ class Recorded:
     changes: DataFrame
     newest: DataFrame
     first: int
+
+
+@dataclass(frozen=True)
+class _Versions:
+    """Versions of an output from `first` to `last`, both included; none where `first` is greater.
+
+    `changed` is the last of them that has changed rows; -1 where none has.
+    """
+
+    first: int
+    last: int
+    changed: int = -1
 
 
 def read_recorded(spark: SparkSession, pipeline: Pipeline, window: str) -> Recorded:
@@ -54,14 +75,14 @@ def read_recorded(spark: SparkSession, pipeline: Pipeline, window: str) -> Recor
     target = output_table(pipeline, pipeline.window(window))
     snapshot = own_tables.open_snapshot(target.path)
     kept = own_tables.find(spark, pipeline.table(REVISIONS), own_tables.EVERY_ROW)
-    ranges = _list_kept_ranges(kept, window)
+    ranges = _list_kept(kept).get(window, [])
     fresh = _find_fresh(target, snapshot.version, ranges)
     newest = _describe_rows(own_tables.read_snapshot(spark, snapshot), target)
     changes = newest.limit(0)
     if kept is not None:
         of_window = (F.col(OUTPUT) == window) & (F.col(CHANGE) != _KEPT)
         changes = changes.unionByName(kept.where(of_window).drop(OUTPUT, SINCE))
-    if fresh.first <= fresh.newest:
+    if fresh.first <= fresh.last:
         changes = changes.unionByName(_read_changes(spark, target, fresh))
     return Recorded(changes, newest, _find_first(ranges, fresh.first))
 
@@ -70,23 +91,28 @@ def keep_revisions(spark: SparkSession, pipeline: Pipeline) -> None:
     """Keeps what the change feeds of all outputs tell, because older files are to be deleted.
 
     Each output's changes are appended in one commit, and once, however often this is repeated.
-    Rows that were inserted are left out: an output contains them, or they were changed later.
+    Rows that a run has inserted are left out: an output contains them, or they were changed later,
+    and they name that run.
     """
-    path = pipeline.table(REVISIONS)
+    path, past = pipeline.table(REVISIONS), read_history(pipeline)
+    kept = _list_kept(own_tables.find(spark, path, own_tables.EVERY_ROW))
     for window in pipeline.windows:
         target = output_table(pipeline, window)
         newest = newest_version(target.path)
-        kept = own_tables.find(spark, path, own_tables.EVERY_ROW)
-        fresh = _find_fresh(target, newest, _list_kept_ranges(kept, window.name))
-        if fresh.first > fresh.newest:
+        fresh = _find_fresh(target, newest, kept.get(window.name, []))
+        # A commit that only moved rows to other files needs no record.
+        if fresh.first > fresh.changed:
             continue
-        changes = _read_changes(spark, target, fresh).where(F.col(CHANGE) != INSERTED)
+        is_known = F.lit(False)
+        for first, last in list_versions_of_runs(past, window.name):
+            is_known = is_known | F.col(VERSION).between(first, last)
+        is_left_out = (F.col(CHANGE) == INSERTED) & is_known
+        changes = _read_changes(spark, target, fresh).where(~is_left_out)
         rows = changes.withColumn(OUTPUT, F.lit(window.name))
         rows = rows.withColumn(SINCE, F.lit(None).cast("bigint"))
         noted = _note_range(spark, rows.schema, window.name, fresh)
-        own_tables.append(
-            rows.unionByName(noted), Once(path, window.name, fresh.newest), START, None
-        )
+        after = Once(path, window.name, fresh.last)
+        own_tables.append(rows.unionByName(noted), after, START, None)
 
 
 def pass_over_revisions(spark: SparkSession, pipeline: Pipeline) -> None:
@@ -95,36 +121,81 @@ def pass_over_revisions(spark: SparkSession, pipeline: Pipeline) -> None:
     There is no gap in what is recorded of all other rows.
     """
     path = pipeline.table(REVISIONS)
-    kept = own_tables.find(spark, path, own_tables.EVERY_ROW)
-    if kept is None:
+    stored = own_tables.find(spark, path, own_tables.EVERY_ROW)
+    if stored is None:
         return
+    kept = _list_kept(stored)
     for window in pipeline.windows:
         newest = newest_version(output_table(pipeline, window).path)
-        ranges = _list_kept_ranges(kept, window.name)
+        ranges = kept.get(window.name, [])
         if ranges and ranges[-1][1] < newest:
-            noted = _note_range(spark, kept.schema, window.name, Reach(ranges[-1][1] + 1, newest))
+            passed = _Versions(ranges[-1][1] + 1, newest)
+            noted = _note_range(spark, stored.schema, window.name, passed)
             own_tables.append(noted, Once(path, window.name, newest), START, 1)
 
 
-def _note_range(spark: SparkSession, columns: T.StructType, window: str, kept: Reach) -> DataFrame:
+def _note_range(
+    spark: SparkSession, columns: T.StructType, window: str, kept: _Versions
+) -> DataFrame:
     """The row that says which versions were kept."""
-    told = {OUTPUT: window, CHANGE: _KEPT, SINCE: kept.first, VERSION: kept.newest}
+    told = {OUTPUT: window, CHANGE: _KEPT, SINCE: kept.first, VERSION: kept.last}
     values = tuple(told.get(name) for name in columns.fieldNames())
     return spark.createDataFrame([values], columns)
 
 
-def _list_kept_ranges(kept: DataFrame | None, window: str) -> list[tuple[int, int]]:
-    """The ranges of versions, both ends included, whose changes were kept; in order."""
-    if kept is None:
-        return []
-    noted = kept.where((F.col(OUTPUT) == window) & (F.col(CHANGE) == _KEPT))
-    return sorted((row[SINCE], row[VERSION]) for row in noted.select(SINCE, VERSION).collect())
+def _list_kept(stored: DataFrame | None) -> Mapping[str, list[tuple[int, int]]]:
+    """By output the ranges of versions, both ends included, whose changes were kept; in order."""
+    kept: dict[str, list[tuple[int, int]]] = {}
+    if stored is not None:
+        noted = stored.where(F.col(CHANGE) == _KEPT).select(OUTPUT, SINCE, VERSION)
+        for window, first, last in sorted(noted.collect()):
+            kept.setdefault(window, []).append((first, last))
+    return kept
 
 
-def _find_fresh(target: Target, newest: int, kept: Sequence[tuple[int, int]]) -> Reach:
-    """The versions whose changes can be read and were not kept."""
-    reach = change_feed.find_reach(target.path, newest)
-    return Reach(max(reach.first, kept[-1][1] + 1 if kept else 0), newest)
+def _find_fresh(target: Target, newest: int, kept: Sequence[tuple[int, int]]) -> _Versions:
+    """The versions of an output up to the `newest` whose changes can be read and were not kept.
+
+    They begin behind a commit or a file that was deleted, behind the last change of the columns,
+    and behind a version that recorded no change feed.
+    """
+    files = store_of(target.path).list_files(target.path).keys()
+    kept_until = kept[-1][1] if kept else -1
+    first, changed = newest + 1, -1
+    columns_since: tuple[int, str] | None = None
+    for version in range(newest, -1, -1):
+        if version <= kept_until and columns_since is None:
+            break
+        text = read_commit_text(target.path, version)
+        if text is None:
+            break
+        actions = parse_actions(text)
+        telling = _list_telling(actions)
+        if version > kept_until and not files >= set(telling):
+            break
+        metadata = next((each["metaData"] for each in actions if "metaData" in each), None)
+        if metadata is not None:
+            if metadata.get("configuration", {}).get(_FEED) != "true":
+                break
+            columns = metadata["schemaString"]
+            if columns_since is not None and columns != columns_since[1]:
+                # Spark reads the changes of one version, and those after it, as one set of columns.
+                return _Versions(columns_since[0], newest, changed)
+            columns_since = (version, columns) if version > kept_until else None
+        if version > kept_until:
+            first = version
+            if telling and changed < 0:
+                changed = version
+    if first > 0 and columns_since is not None:
+        # Which columns there were before is not known.
+        first = max(first, columns_since[0])
+    return _Versions(first, newest, changed)
+
+
+def _list_telling(actions: list[dict[str, Any]]) -> list[str]:
+    """The files that tell the changes of a commit; none where it has changed no row."""
+    added_and_removed = [*changed_files(actions, "add"), *changed_files(actions, "remove")]
+    return [unquote(file["path"]) for file in feed_files(actions) or added_and_removed]
 
 
 def _find_first(kept: Sequence[tuple[int, int]], fresh: int) -> int:
@@ -137,8 +208,8 @@ def _find_first(kept: Sequence[tuple[int, int]], fresh: int) -> int:
     return first
 
 
-def _read_changes(spark: SparkSession, target: Target, reach: Reach) -> DataFrame:
-    feed = change_feed.read_feed(spark, target.path, reach)
+def _read_changes(spark: SparkSession, target: Target, fresh: _Versions) -> DataFrame:
+    feed = delta.read_changes(spark, target.path, fresh.first, fresh.last)
     told = feed.where(F.col("_change_type") != _UPDATED_TO)
     return _describe_rows(told, target, "_commit_version", "_change_type")
 

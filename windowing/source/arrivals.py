@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from windowing.source.commits import (
     changed_files,
+    feed_files,
     operation_of,
     parse_actions,
     read_figures,
@@ -59,7 +60,7 @@ def read_arrival(version: int, text: str, event_time: str) -> Arrival | None:
     `event_time` is the column of event times.
     """
     actions = parse_actions(text)
-    changes = [action["cdc"] for action in actions if "cdc" in action]
+    changes = feed_files(actions)
     added = changed_files(actions, "add")
     removed = changed_files(actions, "remove")
     if not added and not changes:

@@ -83,6 +83,11 @@ def changed_files(actions: list[dict[str, Any]], action: str) -> list[dict[str, 
     return changed
 
 
+def feed_files(actions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The files of a commit's change feed; none where what it added and removed tells as much."""
+    return [action["cdc"] for action in actions if "cdc" in action]
+
+
 def read_figures(file: Mapping[str, Any], event_time: str) -> FileFigures:
     """What the statistics of a file in a commit say; its times are those of a column."""
     text = file.get("stats")

@@ -40,6 +40,15 @@ def read(spark: SparkSession, path: Location, version: int | None = None) -> Dat
     return reader.table(path.sql) if path.is_in_catalog else reader.load(path.hadoop)
 
 
+def read_changes(spark: SparkSession, path: Location, first: int, last: int) -> DataFrame:
+    """The change feed of versions `first` to `last`, both included, of the table at `path`.
+
+    -> the table's columns + [_change_type, _commit_version, _commit_timestamp]
+    """
+    reader = spark.read.format("delta").option("readChangeFeed", "true")
+    return reader.option("startingVersion", first).option("endingVersion", last).load(path.hadoop)
+
+
 def create(
     spark: SparkSession, path: Location, schema: T.StructType, properties: Mapping[str, str]
 ) -> None:

@@ -19,9 +19,10 @@ def test_a_source_in_a_bucket_tells_how_late_its_events_are(
 ) -> None:
     source = f"{s3_home}/source"
     options = read_s3_settings(os.environ).for_rust()
-    now = datetime.now(UTC)
+    # Long enough ago that no event lies ahead of the commit that brings it.
+    start = datetime.now(UTC) - timedelta(hours=1)
     for n in range(3):
-        times = [now + timedelta(seconds=n), now - timedelta(minutes=10 * n)]
+        times = [start + timedelta(seconds=n), start - timedelta(minutes=10 * n)]
         rows = [{"id": str(at), "shop": "a", "at": at} for at in times]
         table = pa.Table.from_pylist(rows, schema=EVENTS)
         write_deltalake(source, table, mode="append", storage_options=options)

@@ -20,7 +20,15 @@ from windowing.ledger.rule import (
     PUBLISH,
     LedgerEntry,
 )
-from windowing.revisions.rule import Cause, Change, Period, Step, find_step, list_values
+from windowing.revisions.rule import (
+    Cause,
+    Change,
+    Period,
+    Step,
+    find_step,
+    list_values,
+    list_versions_of_runs,
+)
 
 RANGE = '{"from_us": 0, "to_us": 3600000000, "version": 5, "batch": %s}'
 
@@ -73,21 +81,41 @@ def test_the_first_step_that_names_a_version_or_a_later_one_made_it() -> None:
 
 
 def test_a_window_that_never_changed_has_one_value_of_unknown_age() -> None:
-    (value,) = list_values([], {"n": 1}, ledger((DONE, 1)), "hourly")
+    (value,) = list_values([], {"n": 1}, ledger((DONE, 1)), "hourly", 1)
     assert (value.values, value.made_by, value.known) == ({"n": 1}, None, Period(None, None))
+
+
+def test_an_insert_that_is_not_recorded_was_that_of_the_run_which_the_row_names() -> None:
+    past = ledger((DONE, 2), (BACKFILL_DONE, 3), (DONE, 5), (PUBLISH, 5))
+    (value,) = list_values([], {"n": 1, "run": 2}, past, "hourly", 1)
+    assert value.made_by == find_step(past, "hourly", 4)
+    assert value.published == (Period(moment(3), None),)
+
+
+def test_what_was_before_anything_is_recorded_is_not_known() -> None:
+    past = ledger((DONE, 2), (PUBLISH, 2), (BACKFILL_DONE, 3), (DONE, 4), (PUBLISH, 4))
+    (value,) = list_values([], {"n": 1, "run": 0}, past, "hourly", 3)
+    assert (value.made_by, value.known) == (None, Period(None, None))
+    assert value.published == (Period(moment(4), None),)
+
+
+def test_versions_of_runs_that_follow_one_another_are_one_range() -> None:
+    steps = [(DONE, 2), (CLOSE, 2), (DONE, 5), (BACKFILL_DONE, 7), (MAINTAIN_DONE, 8), (DONE, 9)]
+    assert list(list_versions_of_runs(ledger(*steps), "hourly")) == [(1, 5), (9, 9)]
+    assert list(list_versions_of_runs(ledger((BACKFILL_DONE, 1)), "hourly")) == []
 
 
 def test_a_row_that_came_back_without_a_record_begins_at_an_unknown_time() -> None:
     changes = [Change(2, {"n": 1}, stays=False), Change(4, {"n": 2}, stays=True)]
     past = ledger((DONE, 2), (DONE, 4))
-    found = list_values(changes, {"n": 3}, past, "hourly")
+    found = list_values(changes, {"n": 3}, past, "hourly", 1)
     assert [value.values for value in found] == [{"n": 1}, None, {"n": 2}, {"n": 3}]
     assert [value.made_by and value.made_by.run for value in found] == [None, 0, None, 1]
 
 
 def test_a_version_that_replaced_a_row_has_not_removed_it() -> None:
     changes = [Change(2, {"n": 1}, stays=False), Change(2, None, stays=True)]
-    found = list_values(changes, {"n": 3}, ledger((DONE, 2)), "hourly")
+    found = list_values(changes, {"n": 3}, ledger((DONE, 2)), "hourly", 1)
     assert [value.values for value in found] == [{"n": 1}, {"n": 3}]
 
 
@@ -102,7 +130,7 @@ def test_a_value_is_published_while_readers_are_shown_one_of_its_versions() -> N
         (PUBLISH, 3),
         (PUBLISH, 2),
     ]
-    first, second = list_values(changes, {"n": 2}, ledger(*steps), "hourly")
+    first, second = list_values(changes, {"n": 2}, ledger(*steps), "hourly", 1)
     assert first.published == (Period(moment(1), moment(5)), Period(moment(6), None))
     assert second.published == (Period(moment(5), moment(6)),)
 
@@ -121,7 +149,7 @@ def test_whatever_a_row_was_is_told(first: int, others: list[int | None]) -> Non
             seen.append(now)
         before = now
     past = ledger(*((DONE, version) for version in range(1, len(states) + 1)))
-    found = list_values(changes, before, past, "hourly")
+    found = list_values(changes, before, past, "hourly", 1)
     assert [value.values for value in found] == seen
     begun = [value.made_by and value.made_by.run for value in found]
     assert begun == [change.version - 1 for change in changes]

@@ -9,8 +9,8 @@ from pyspark.sql import functions as F
 from tests.support.published_readers import open_delta, read_by_each, read_feed, to_rows
 from windowing.location import Location
 from windowing.storage import delta, upkeep
+from windowing.storage.kept_open import newest_version
 from windowing.storage.mirror import Mirror, show_version
-from windowing.storage.own_tables import version
 from windowing.storage.version_changes import compare_versions, find_told_changes
 from windowing.storage.version_files import list_version
 
@@ -31,7 +31,7 @@ def append(spark: SparkSession, table: Location, first: int, end: int) -> None:
 
 def check(spark: SparkSession, mirror: Mirror, table: Location, number: int) -> None:
     """The mirror shows the newest version, for every reader and without marks."""
-    show_version(mirror, list_version(table, version(table)), number)
+    show_version(mirror, list_version(table, newest_version(table)), number)
     expected = to_rows(delta.read(spark, table).toArrow())
     found = read_by_each(mirror.home, "key", "k1")
     found["Spark"] = to_rows(delta.read(spark, mirror.home).toArrow())
@@ -82,7 +82,7 @@ def test_commits_of_spark_tell_what_files_tell(spark: SparkSession, tmp_path: Pa
     upkeep.delete_where(spark, table, F.lit(True))  # noqa: FBT003 Spark's
     append(spark, table, 100, 150)
     compared_pairs = 0
-    versions = [list_version(table, n) for n in range(version(table) + 1)]
+    versions = [list_version(table, n) for n in range(newest_version(table) + 1)]
     for before in versions:
         for after in versions:
             told = find_told_changes(before, after, ("key", "at"))

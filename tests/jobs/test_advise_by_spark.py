@@ -1,0 +1,67 @@
+"""Rows that Spark alone can read arrive as those that are read without it."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from jobs.advise import advise
+from tests.support.planted_history import EVENTS, Planted, plant_spec, write_history
+from windowing.advise.advice import Wanted
+from windowing.advise.reading import Asked
+from windowing.grid.zone import micros
+from windowing.spec.load import load_pipeline
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+WIDER = EVENTS.append(pa.field("written", pa.string())).append(pa.field("hidden", pa.bool_()))
+
+
+def batch(n: int) -> Planted:
+    """Events of the hour before `n` hours have passed, some late, one hidden and one unreadable."""
+    arrival = START + timedelta(hours=n)
+    rows = []
+    for m in range(8):
+        at = arrival - timedelta(minutes=7 * m * (n % 3 + 1))
+        rows.append(
+            {
+                "id": f"{n}-{m}",
+                "shop": f"shop {m % 2}",
+                "at": at,
+                "written": f"{at:%Y-%m-%d %H:%M:%S}",
+                "hidden": False,
+            }
+        )
+    rows.append(rows[0] | {"id": f"{n}-hidden", "shop": "shop 9", "hidden": True})
+    rows.append(rows[0] | {"id": f"{n}-bad", "written": "soon", "at": None})
+    return Planted(micros(arrival), rows)
+
+
+def test_texts_and_conditions_arrive_as_plain_rows(spark: SparkSession, tmp_path: Path) -> None:
+    table = tmp_path / "source"
+    write_history(table, [batch(n) for n in range(6)], WIDER)
+    # The files of these commits are in older versions alone.
+    DeltaTable(table).optimize.compact()
+    write_history(table, [batch(n) for n in range(6, 9)], WIDER)
+
+    def read(**source: Any) -> dict[str, Any]:
+        spec = plant_spec(tmp_path)
+        pipeline = load_pipeline(spec | {"source": spec["source"] | source})
+        return advise(pipeline, Asked(by=("shop",)), Wanted(), lambda: spark).as_json()
+
+    plain = read(event_id="id")
+    by_spark = read(
+        event_id="id", event_time="written", zone="UTC", where="not hidden", key=["place"],
+        columns={"place": "shop"},
+    )  # fmt: skip
+    hidden = {each["name"]: each["events"] for each in plain["groups"]}.pop("shop 9")
+    assert plain["history"]["events"] - hidden - 1 == by_spark["history"]["events"] == 9 * 8
+    assert plain["history"]["invalid"] == by_spark["history"]["invalid"] == 9
+    assert by_spark["history"]["commits"] == plain["history"]["commits"] == 9
+    of = {each["name"]: each["quantiles"] for each in plain["groups"]}
+    assert {each["name"]: each["quantiles"] for each in by_spark["groups"]} == {
+        name: of[name] for name in ("shop 0", "shop 1")
+    }
+    assert by_spark["histogram"][1:] == plain["histogram"][1:]
