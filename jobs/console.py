@@ -22,6 +22,8 @@ from windowing.report.text import cell, count, datum
 
 Progress = Callable[[int, int], None]
 """What is called with (steps done, all steps)."""
+Share = Callable[[float, str], None]
+"""What is called with the share that is done, from 0 to 1, and a text."""
 _LOG_SECONDS = 10.0
 """How far lines of progress are apart in a log, at least."""
 _WIDTH_WITHOUT_TERMINAL = 200
@@ -98,40 +100,52 @@ def open_console(stream: IO[str]) -> Console:
 def show_progress(title: str, unit: str) -> Iterator[Progress]:
     """What a command calls for each step that is done; `unit` is what a step is, such as chunk.
 
-    On a terminal it is a bar on stderr, without colours where NO_COLOR is set. Elsewhere the first
-    step is a line, and then one after some seconds; work of one step has none.
+    Work of one step shows nothing in a log.
+    """
+    with show_share(title) as show:
+
+        def tell(done: int, total: int) -> None:
+            if total > 1 or sys.stderr.isatty():
+                show(done / total if total else 1.0, f"{done} of {count(total, unit)} done")
+
+        yield tell
+
+
+@contextmanager
+def show_share(title: str) -> Iterator[Share]:
+    """What a command calls with the share of its work that is done, and what is done in words.
+
+    On a terminal it is a bar on stderr from the first call on, without colours where NO_COLOR is
+    set. Elsewhere the first call is a line, and then one after some seconds.
     """
     console = open_console(sys.stderr)
     if not sys.stderr.isatty():
-        yield _ProgressLines(console, title, unit).print_line
+        yield _ProgressLines(console, title).print_line
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn(f"{unit}s", markup=False),
+        TextColumn("{task.fields[text]}", markup=False),
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console) as bar:
-        task = bar.add_task(title, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        task = bar.add_task(title, total=1.0, visible=False, text="")
+        yield lambda share, text: bar.update(task, completed=share, visible=True, text=text)
 
 
 class _ProgressLines:
-    def __init__(self, console: Console, title: str, unit: str) -> None:
-        self._console, self._title, self._unit = console, title, unit
+    def __init__(self, console: Console, title: str) -> None:
+        self._console, self._title = console, title
         self._told_s: float | None = None
 
-    def print_line(self, done: int, total: int) -> None:
+    def print_line(self, share: float, text: str) -> None:
         now_s = time.monotonic()
-        is_new = self._told_s is None or now_s - self._told_s >= _LOG_SECONDS
-        if total < 2 or not is_new:
+        if self._told_s is not None and now_s - self._told_s < _LOG_SECONDS:
             return
         self._told_s = now_s
-        text = f"{self._title}: {done} of {count(total, self._unit)} done"
-        self._console.print(Text(text), soft_wrap=True)
+        self._console.print(Text(f"{self._title}: {text}"), soft_wrap=True)
 
 
 def _is_numeric(values: Sequence[Any]) -> bool:

@@ -12,7 +12,6 @@ from pyspark.sql import SparkSession
 
 from jobs.diagnosis.diagnose import prepare_run
 from jobs.locking import lock
-from jobs.microbatch.bound import Watch
 from jobs.microbatch.source_changes import Following
 from jobs.microbatch.stream import Run
 from jobs.recompute.plan import check_bounds
@@ -26,6 +25,7 @@ from windowing.errors import UsageError
 from windowing.grid.range import Range
 from windowing.grid.zone import micros
 from windowing.ledger.table import read_excerpt
+from windowing.report.progress import Watch
 from windowing.report.rule import RunReport, add_corrections
 from windowing.source.rule import find_followed, pending_changes
 from windowing.spec.pipeline import Pipeline

@@ -30,6 +30,7 @@ from windowing.errors import (
     UsageError,
 )
 from windowing.report.alarms import Alarm
+from windowing.report.progress import RunProgress, Watch
 from windowing.report.rule import Changed, Publication, RunReport
 from windowing.report.status import Status
 from windowing.source.rule import Followed
@@ -49,6 +50,7 @@ __all__ = [
     "Outcome",
     "Pipeline",
     "Publication",
+    "RunProgress",
     "RunReport",
     "SourceMissing",
     "SpecError",
@@ -102,16 +104,22 @@ def spark_session(app_name: str = "tidemark", **conf: str) -> "SparkSession":
         return open_session(app_name, **conf)
 
 
-def run(spark: "SparkSession", pipeline: Pipeline, arrival: datetime | None = None) -> RunReport:
+def run(
+    spark: "SparkSession",
+    pipeline: Pipeline,
+    arrival: datetime | None = None,
+    watch: Watch = lambda progress: None,
+) -> RunReport:
     """Reads everything new, corrects every output and advances the watermark once.
 
     The report counts the rows read by outcome, and the changed rows by window. `arrival` (aware)
     stands for the host clock; the arrival never goes back, whatever it is. A failed run is finished
-    by the next one. Raises SourceMissing, StateRefused, Busy and SpecError.
+    by the next one. Where there is more to read than one batch may, `watch` is called with how far
+    the run has come. Raises SourceMissing, StateRefused, Busy and SpecError.
     """
     from jobs.run import run as run_once
 
-    return run_once(spark, pipeline, arrival)
+    return run_once(spark, pipeline, arrival, watch)
 
 
 def backfill(

@@ -1,45 +1,24 @@
 """How far a run of several batches has come, on stderr."""
 
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
-import click
-
-from jobs.console import open_console
+from jobs.console import show_share
+from windowing.report.progress import RunProgress, Watch
 from windowing.report.text import count
 from windowing.spec.duration import MINUTE, SECOND, Duration
 
-if TYPE_CHECKING:
-    from jobs.microbatch.bound import Progress as Found
-    from jobs.microbatch.bound import Watch
-
 
 @contextmanager
-def watch_batches(title: str) -> "Iterator[Watch]":
-    """What a run calls: a progress bar, or a line for each batch where there is no terminal."""
-    if not sys.stderr.isatty():
-        yield _Lines(title).print_line
-        return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.fields[found]}", markup=False),
-        TimeElapsedColumn(),
-    )
+def watch_batches(title: str) -> Iterator[Watch]:
+    """What a run of several batches calls; a run of one batch shows nothing."""
     pace = Pace()
-    with Progress(*columns, console=open_console(sys.stderr)) as bar:
-        # Most runs are one batch, and show no bar.
-        task = bar.add_task(title, total=1.0, visible=False, found="")
+    with show_share(title) as show:
 
-        def update(found: "Found") -> None:
+        def update(found: RunProgress) -> None:
             left_s = pace.estimate_left(found.share, time.monotonic())
-            text = describe_progress(found, left_s)
-            bar.update(task, completed=found.share, visible=True, found=text)
+            show(found.share, describe_progress(found, left_s))
 
         yield update
 
@@ -59,17 +38,7 @@ class Pace:
         return (1 - share) * (now_s - first_s) / grown if grown > 0 else None
 
 
-class _Lines:
-    def __init__(self, title: str) -> None:
-        self._title = title
-        self._pace = Pace()
-
-    def print_line(self, progress: "Found") -> None:
-        left_s = self._pace.estimate_left(progress.share, time.monotonic())
-        click.echo(f"{self._title}: {describe_progress(progress, left_s)}", err=True)
-
-
-def describe_progress(progress: "Found", left_s: float | None) -> str:
+def describe_progress(progress: RunProgress, left_s: float | None) -> str:
     """How many rows of how many, in how many batches, and the time left as far as it is known."""
     rows = f"{progress.rows:,}"
     if progress.all_rows is not None:

@@ -6,7 +6,7 @@ A run is judged as one batch would judge it. Where that would need all events of
 bound that the spec names is refused, and the default one does not apply.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
@@ -17,6 +17,7 @@ from windowing.errors import SpecError
 from windowing.ledger.counts import BATCH_BYTES
 from windowing.ledger.offsets import is_inside_snapshot
 from windowing.ledger.rule import LedgerEntry, LedgerExcerpt
+from windowing.report.progress import RunProgress
 from windowing.report.text import count
 from windowing.source.backlog import Backlog, find_byte_limit, gather_backlog
 from windowing.source.table import find_bounded_time
@@ -40,25 +41,6 @@ class Bound:
     bytes: int
     all_bytes: int
     all_rows: int | None
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a run of several batches has come: so many batches, which have read `rows`.
-
-    `share` is that of all bytes to read, from 0 to 1, and `windows` is how many rows of outputs
-    have changed so far.
-    """
-
-    batches: int
-    rows: int
-    all_rows: int | None
-    share: float
-    windows: int
-
-
-Watch = Callable[[Progress], None]
-"""Called when a run of several batches begins or goes on, and after each of its batches."""
 
 
 def find_bound(
@@ -135,14 +117,14 @@ def _bound_batches(past: LedgerExcerpt, backlog: Backlog, bound: BatchBound) -> 
     return Bound(limit, backlog.bytes + read_bytes, all_rows)
 
 
-def measure_progress(past: LedgerExcerpt, bound: Bound, windows: Iterable[str]) -> Progress:
+def measure_progress(past: LedgerExcerpt, bound: Bound, windows: Iterable[str]) -> RunProgress:
     """How far the run that `past` ends with has come."""
     done = _list_done(past)
     read_bytes, rows = _sum_read(done)
     share = min(1.0, read_bytes / bound.all_bytes) if bound.all_bytes else 0.0
     changes = [f"{name}.{how}" for name in windows for how in ("inserted", "updated", "deleted")]
     changed = sum(entry.counts.get(name, 0) for entry in done for name in changes)
-    return Progress(len(done), rows, bound.all_rows, share, changed)
+    return RunProgress(len(done), rows, bound.all_rows, share, changed)
 
 
 def _list_done(past: LedgerExcerpt) -> tuple[LedgerEntry, ...]:

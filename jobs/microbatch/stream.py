@@ -17,7 +17,7 @@ from pyspark.sql import types as T
 from jobs.diagnosis.spec_changes import made_by
 from jobs.diagnosis.tables import known_versions
 from jobs.foreign_errors.source_errors import explain_source_error
-from jobs.microbatch.bound import Bound, Watch, find_bound, measure_progress
+from jobs.microbatch.bound import Bound, find_bound, measure_progress
 from jobs.microbatch.checkpoint import (
     Checkpoint,
     checkpoint_behind,
@@ -65,6 +65,7 @@ from windowing.location import Location
 from windowing.panes.rule import NO_BATCH
 from windowing.panes.table import Stamp
 from windowing.report.alarms import find_alarms, gather_figures, name_alarm_count
+from windowing.report.progress import Watch
 from windowing.report.rule import RunReport, run_report
 from windowing.source import stream
 from windowing.source.frame import keep_inserts

@@ -11,7 +11,6 @@ from random import Random
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.microbatch.bound import Progress
 from jobs.run import follow_rewrites, run
 from tests import oracle
 from tests.oracle import Event
@@ -23,6 +22,7 @@ from windowing.errors import SpecError, StateRefused
 from windowing.grid.zone import moment
 from windowing.ledger.rule import DONE, INTENT
 from windowing.ledger.table import read_history
+from windowing.report.progress import RunProgress
 
 HOUR = 60 * MINUTE
 GRID = (
@@ -72,7 +72,7 @@ def test_a_first_load_and_a_backlog_in_batches_give_the_oracles_tables(
 ) -> None:
     lab = Lab(spark, tmp_path, GRID, lateness=60 * MINUTE, delay=5 * MINUTE, shows=FEW)
     lab.bound({"rows": 1})
-    seen: list[Progress] = []
+    seen: list[RunProgress] = []
     events = land(lab, 1, range(3))
     files = files_of(lab)
     report = run(spark, lab.pipeline, moment(ARRIVAL), seen.append)
