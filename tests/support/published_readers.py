@@ -63,9 +63,11 @@ def read_by_each(table: Location, column: str, value: str) -> dict[str, list[Row
     }
     if table.is_local:
         # Trino and others read the files by themselves, with no other type than those of the log.
+        # Spark leaves a column for its change feed in files that it rewrites.
         files = [uri.removeprefix("file://") for uri in opened.file_uris()]
         if files:
-            whole["Parquet by DuckDB"] = duckdb.read_parquet(files).to_arrow_table()
+            found = duckdb.read_parquet(files, union_by_name=True).to_arrow_table()
+            whole["Parquet by DuckDB"] = found.select(schema.names)
     combined = {
         name: pa.concat_tables([each.cast(schema) for each in parts])
         for name, parts in halves.items()

@@ -29,6 +29,7 @@ windows:
 retention: {state: 1 day}
 """
 HOSTILE = "<script>\x1b[31m[red]"
+BAD = f"bad {HOSTILE}"
 
 
 def at(hour: int, minute: int = 0) -> datetime:
@@ -78,7 +79,7 @@ def trips(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Cli:
         ("late", "EWR", at(5), 1),
         ("c", "EWR", at(7), 4),
         ("d", "EWR", at(7, 59), 5),
-        ("bad", None, at(7), 1),
+        (BAD, None, at(7), 1),
     )
     cli.second = cli.json("run", "--arrival", "2013-01-01T08:00Z")  # type: ignore[attr-defined]
     cli.land(("e", "JFK", at(9), 6))
@@ -123,8 +124,8 @@ def test_before_the_first_run_nothing_is_validated_or_published(empty: Cli) -> N
     assert empty("validate").stdout == "trips: nothing is evaluated, because there is no run yet\n"
     assert empty.json("validate")["checked"] == 0
     assert empty("publish").stdout == "trips: nothing is published, because there is no run yet\n"
-    nothing = {"run": 0, "outputs": {}, "accepted": None, "held": {}}
-    assert empty.json("publish") == nothing
+    unknown = dict.fromkeys(("publication", "at", "watermark", "accepted"))
+    assert empty.json("publish") == {"run": 0, "outputs": {}, "held": {}, **unknown}
 
 
 def test_a_missing_source_is_exit_2(spark: SparkSession, tmp_path: Path) -> None:
@@ -201,7 +202,7 @@ def test_late_lists_refused_rows_with_reasons(trips: Cli) -> None:
     assert {r["id"]: r["outcome"] for r in found["rows"]} == {
         "late": "late",
         "c": "duplicate",
-        "bad": "quarantined",
+        BAD: "quarantined",
     }
     assert trips.json("late", "--outcome", "late")["rows"][0]["missed"][0]["window"] == "hourly"
     assert "place is null" in trips("late").stdout

@@ -129,6 +129,9 @@ def test_the_commands_say_what_is_wrong_and_repair_it(life: Life) -> None:
         "healthy": True,
         "findings": [],
         "lock": None,
+        "lake": str(life.lab.pipeline.lake),
+        "project": None,
+        "target": None,
     }
     (life.root / POINTER).write_text('{"seq": 1000, "outputs": {}}')
     sick = command(life, "doctor", "--json")
