@@ -1,6 +1,6 @@
-"""Registers the outputs of a pipeline in Spark's catalog, so that readers find them by name.
+"""Registers published tables in Spark's catalog, so that readers find them by name.
 
-Each output becomes an external table: the catalog knows where it lies, and nothing else of it.
+Each becomes an external table: the catalog knows where it lies, and nothing else of it.
 """
 
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from windowing.errors import UsageError
 from windowing.location import Location
+from windowing.merge.rule import published_name
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta
 from windowing.storage.files import has_directory, locate_uri
@@ -20,7 +21,7 @@ _IMPLEMENTATION = "spark.sql.catalogImplementation"
 
 @dataclass(frozen=True)
 class Registration:
-    """The names of outputs that are `new` in the catalog, and of those that were `known` before."""
+    """The names that are `new` in the catalog, and those that were `known` before."""
 
     new: tuple[str, ...]
     known: tuple[str, ...]
@@ -31,19 +32,21 @@ class Registration:
 
 
 def register(spark: SparkSession, pipeline: Pipeline, schema: str) -> Registration:
-    """Gives every output a name in `schema` of Spark's catalog: that of its window.
+    """Gives the published table of every window its name in `schema` of Spark's catalog.
 
     A name that is there for the same table stays. Nothing is written to the lake, and where one
     name can't be given, none is. Raises UsageError where the catalog is one that ends with the
-    session, where the schema or an output is not there, and where a name is that of another table.
+    session, where the schema or a table is not there, and where a name is that of another table.
     """
     _check_catalog(spark, schema)
     new, known = {}, []
     for window in pipeline.windows:
-        name, table = Location(f"{schema}.{window.name}"), pipeline.table(window.name)
+        name = Location(f"{schema}.{window.name}")
+        table = pipeline.table(published_name(window.name))
         if not has_directory(table):
             raise UsageError(
-                f"{pipeline.name}: {window.name} has no table yet; run the pipeline first"
+                f"{pipeline.name}: {window.name} has not been published yet, so there is no table "
+                "to name; `tidemark publish` makes it"
             )
         if not spark.catalog.tableExists(name.sql):
             new[name] = table

@@ -1,4 +1,4 @@
-"""The command that gives outputs names in Spark's catalog: register."""
+"""The command that gives published tables names in Spark's catalog: register."""
 
 import re
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _SCHEMA = re.compile(r"[\w-]+(\.[\w-]+)?", re.ASCII)
 
 
-@click.command(short_help="Give outputs names in Spark's catalog, for readers.")
+@click.command(short_help="Give published tables names in Spark's catalog, for readers.")
 @common
 @click.option(
     "--schema",
@@ -23,10 +23,11 @@ _SCHEMA = re.compile(r"[\w-]+(\.[\w-]+)?", re.ASCII)
     help="The schema of the catalog, or CATALOG.NAME; by default the name of the pipeline.",
 )
 def register(pipeline: "Pipeline", *, printer: Printer, schema: str | None) -> None:
-    """Give outputs names in Spark's catalog, such as `orders.hourly`, for readers.
+    """Give published tables names in Spark's catalog, such as `orders.hourly`, for readers.
 
-    The catalog is that of Spark's own settings, such as a Hive metastore. Each output becomes an
-    external table there; nothing is written to the lake, and a name that is right already stays.
+    The catalog is that of Spark's own settings, such as a Hive metastore. Each published table
+    becomes an external table there. Nothing is written to the lake, and a name that is right
+    already stays.
     """
     named = schema or pipeline.name
     if not _SCHEMA.fullmatch(named):
@@ -43,5 +44,5 @@ def register(pipeline: "Pipeline", *, printer: Printer, schema: str | None) -> N
     for name in done.new:
         printer.line(f"{pipeline.name}: {name} is registered")
     if not done.new:
-        printer.line(f"{pipeline.name}: nothing to register, all outputs have their names already")
+        printer.line(f"{pipeline.name}: nothing to register, all published tables have their names already")
     printer.finish({"pipeline": pipeline.name, **done.as_json()})
