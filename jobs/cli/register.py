@@ -44,5 +44,6 @@ def register(pipeline: "Pipeline", *, printer: Printer, schema: str | None) -> N
     for name in done.new:
         printer.line(f"{pipeline.name}: {name} is registered")
     if not done.new:
-        printer.line(f"{pipeline.name}: nothing to register, all published tables have their names already")
+        known = "all published tables have their names already"
+        printer.line(f"{pipeline.name}: nothing to register, {known}")
     printer.finish({"pipeline": pipeline.name, **done.as_json()})
