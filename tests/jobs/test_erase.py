@@ -169,7 +169,14 @@ def test_a_key_is_nowhere_any_more(life: Life) -> None:
     check_erasure(life, erase_by_command)
 
 
-PLACES = ("erase.intended", "erase.deleted", "publish.noted", "erase.vacuumed", "erase.done")
+PLACES = (
+    "erase.intended",
+    "erase.kept",
+    "erase.deleted",
+    "publish.noted",
+    "erase.vacuumed",
+    "erase.done",
+)
 
 
 @pytest.mark.deep

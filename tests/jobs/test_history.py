@@ -1,9 +1,10 @@
 """The history of a window lists every value that its output has shown, and what made each."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -17,7 +18,7 @@ from jobs.publish import publish
 from jobs.show import Wanted
 from jobs.validate import validate
 from tests.oracle import Event, Session, Tumbling, Window
-from tests.support.long_lived_pipeline import BASE, MINUTE
+from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, ends_at
 from tests.support.pipeline_under_test import FEW, Lab
 from tests.support.rare_cases import quick_and_rare
 from windowing.grid.zone import micros
@@ -142,6 +143,7 @@ class Course:
 
     def maintain(self) -> None:
         """Maintenance, which keeps what the feeds tell, whose files then go."""
+        self._perhaps_end_at("maintain.kept", self.lab.maintain)
         self.lab.maintain()
         for window in self.lab.windows:
             feed = self.lab.pipeline.table(window.name).local / "_change_data"
@@ -151,7 +153,9 @@ class Course:
         """A key, which no history knows afterwards; what is published has to be the newest."""
         self.publish()
         key = self.rng.choice(KEYS)
-        erase(self.lab.spark, self.lab.pipeline, {"key": key})
+        step = partial(erase, self.lab.spark, self.lab.pipeline, {"key": key})
+        self._perhaps_end_at("erase.kept", step)
+        step()
         self.lab.truth.erase(key)
         self.witness.hide(key)
         self.witness.look(Cause.ERASURE)
@@ -159,6 +163,11 @@ class Course:
     def publish(self) -> None:
         """Readers see what is newest."""
         self.witness.publish()
+
+    def _perhaps_end_at(self, place: str, step: Callable[[], object]) -> None:
+        """Ends every second step where it has kept what it deletes next."""
+        if self.rng.random() < 0.5:
+            ends_at(Crasher(place), step)
 
 
 @pytest.mark.parametrize("seed", quick_and_rare((0, 2, 3, 4), (2, 3, 4)))

@@ -131,7 +131,7 @@ def test_what_was_late_for_some_windows_stays_so_when_a_backfill_makes_them_anew
 
 
 PLACES = [
-    ("maintain.intended", "maintain.compacted"),
+    ("maintain.intended", "maintain.kept", "maintain.compacted"),
     ("maintain.expired", "maintain.optimized", "maintain.shared"),
     ("maintain.vacuumed", "maintain.done"),
 ]

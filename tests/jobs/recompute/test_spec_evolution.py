@@ -80,7 +80,7 @@ pytestmark = pytest.mark.deep
 
 
 STEPS: list[tuple[tuple[str, ...], tuple[oracle.Window, ...], tuple[str, ...]]] = [
-    (("evolve.intended", "evolve.widened"), (HOURLY, ROLLING), ()),
+    (("evolve.intended", "evolve.kept", "evolve.widened"), (HOURLY, ROLLING), ()),
     (("state.swapped", "evolve.filled"), (HOURLY, ROLLING, VISITS, PAIRS), ()),
     ((), (VISITS, ALL), ()),
     (("evolve.done",), (HOURLY, VISITS, ROLLING), ("visits",)),
