@@ -16,6 +16,8 @@ COLOURS = ("#2f7fd6", "#d0660b", "#2b8f68", "#9563d0", "#7a8494", "#d2455b", "#8
 """Of the first, second, ... series; at least 3:1 against the page in both themes."""
 _DASHES = ("solid", "dash", "dot", "dashdot")
 _PATTERNS = ("", "/", ".", "x", "\\", "-", "|", "+")
+_FEW = 5
+"""Up to so many things are counted one by one on an axis."""
 _UNITS = ((DAY, "days"), (HOUR, "hours"), (MINUTE, "minutes"))
 Figure = Mapping[str, Any]
 TIMES: Figure = {"type": "date"}
@@ -69,7 +71,8 @@ def draw_lines(x: Sequence[Any], series: Sequence[Series], axis: Figure, y_title
                 "marker": {"size": 5, "color": _pick(COLOURS, place)},
             }
         )
-    return {"data": drawn, "layout": _layout(axis, y_title)}
+    highest = [value for each in series for value in each.values]
+    return {"data": drawn, "layout": {"xaxis": axis, "yaxis": _number_axis(y_title, highest)}}
 
 
 def draw_bars(x: Sequence[Any], series: Sequence[Series], x_title: str, y_title: str) -> Figure:
@@ -79,8 +82,9 @@ def draw_bars(x: Sequence[Any], series: Sequence[Series], x_title: str, y_title:
         | {"marker": _fill(place)}
         for place, each in enumerate(series)
     ]
-    layout = _layout(name_axis(x_title), y_title)
-    return {"data": drawn, "layout": {**layout, "barmode": "stack"}}
+    y_axis = _number_axis(y_title, _add_up(series))
+    layout = {"xaxis": name_axis(x_title), "yaxis": y_axis, "barmode": "stack"}
+    return {"data": drawn, "layout": layout}
 
 
 def draw_rows(labels: Sequence[str], series: Sequence[Series], x_title: str) -> Figure:
@@ -90,9 +94,10 @@ def draw_rows(labels: Sequence[str], series: Sequence[Series], x_title: str) -> 
         | {"x": list(each.values), "y": _texts(labels), "marker": _fill(place)}
         for place, each in enumerate(series)
     ]
-    layout = _layout({"title": {"text": escape(x_title)}, "rangemode": "tozero"}, "")
-    layout["yaxis"] = {"autorange": "reversed", "automargin": True, "type": "category"}
-    return {"data": drawn, "layout": {**layout, "barmode": "stack", "hovermode": "y unified"}}
+    x_axis = _number_axis(x_title, _add_up(series))
+    y_axis = {"autorange": "reversed", "automargin": True, "type": "category"}
+    layout = {"xaxis": x_axis, "yaxis": y_axis, "barmode": "stack", "hovermode": "y unified"}
+    return {"data": drawn, "layout": layout}
 
 
 def to_time(us: int | None) -> str | None:
@@ -132,9 +137,18 @@ def _fill(place: int) -> Mapping[str, Any]:
     return {"color": _pick(COLOURS, place), "pattern": pattern}
 
 
-def _layout(x_axis: Figure, y_title: str) -> dict[str, Any]:
-    y_axis = {"title": {"text": escape(y_title)}, "rangemode": "tozero"}
-    return {"xaxis": x_axis, "yaxis": y_axis}
+def _number_axis(title: str, highest: Sequence[float | None]) -> Figure:
+    """An axis from 0; where there are few things to count, no tick lies between two numbers."""
+    axis = {"title": {"text": escape(title)}, "rangemode": "tozero"}
+    known = [value for value in highest if value is not None]
+    is_few = all(isinstance(value, int) for value in known) and max(known, default=0) <= _FEW
+    return {**axis, "dtick": 1} if is_few else axis
+
+
+def _add_up(series: Sequence[Series]) -> list[float]:
+    """How high the bars of all series are on top of each other."""
+    columns = zip(*(each.values for each in series), strict=True)
+    return [sum(value or 0 for value in column) for column in columns]
 
 
 def _pick(choices: Sequence[str], place: int) -> str:

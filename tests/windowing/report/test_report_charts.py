@@ -1,0 +1,22 @@
+"""Axes of the report's charts."""
+
+import pytest
+
+from windowing.report.charts import TIMES, Series, draw_bars, draw_lines, draw_rows
+
+
+@pytest.mark.parametrize(
+    ("values", "step"),
+    [([1, 4], 1), ([1, 6], None), ([0.5, 1], None), ([None, 2], 1), ([], 1)],
+)
+def test_few_things_are_counted_one_by_one(values: list[float | None], step: int | None) -> None:
+    series, names = [Series("rows", values)], [f"run {n}" for n in range(len(values))]
+    bars, lines = draw_bars(names, series, "run", "rows"), draw_lines(names, series, TIMES, "rows")
+    lying = draw_rows(names, series, "rows")
+    axes = (bars["layout"]["yaxis"], lines["layout"]["yaxis"], lying["layout"]["xaxis"])
+    assert [axis.get("dtick") for axis in axes] == [step, step, step]
+
+
+def test_bars_on_top_of_each_other_are_counted_together() -> None:
+    layout = draw_bars(["a"], [Series("late", [4]), Series("bad", [3])], "run", "rows")["layout"]
+    assert "dtick" not in layout["yaxis"]
