@@ -1,4 +1,4 @@
-"""What further windows of a pipeline cost, beside one: warm in one session, and cold as commands.
+"""What further windows of a pipeline cost, compared with one: warm in one session, and cold as commands.
 
     python -m bench.window_counts [--history 20000] [--rounds 5] [--to FILE]
 
@@ -189,7 +189,7 @@ def _land_in_a_process(root: Path, query: str) -> None:
 
 
 def make_warm_figures(times: Sequence[Times], jobs: int) -> tuple[Figure, ...]:
-    """Many windows beside one in a session that has made some runs."""
+    """Many windows compared with one in a session that has made some runs."""
     return (
         _compare(times, WARM, TWELVE, 1.8, 2.2),
         at_most(f"{WARM}: Spark jobs of {TWELVE}", jobs, 25, 30),
@@ -197,7 +197,7 @@ def make_warm_figures(times: Sequence[Times], jobs: int) -> tuple[Figure, ...]:
 
 
 def make_cold_figures(times: Sequence[Times]) -> tuple[Figure, ...]:
-    """Many windows beside one in processes of their own."""
+    """Many windows compared with one in processes of their own."""
     return (
         _compare(times, COLD_FIRST, TWELVE, 2, 2.5),
         _compare(times, COLD_FIRST, FIFTEEN, 2, 2.5),

@@ -50,7 +50,7 @@ class Table:
 class Chart:
     """A figure of the plotting library, and a sentence that says what it shows.
 
-    `size` is "full", or "half" where two of them stand beside each other.
+    `size` is "full", or "half" where two of them share a line.
     """
 
     name: str
