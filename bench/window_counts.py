@@ -1,4 +1,4 @@
-"""What further windows of a pipeline cost, compared with one: warm in one session, and cold as commands.
+"""What further windows of a pipeline cost, compared with one: in one session, and as commands.
 
     python -m bench.window_counts [--history 20000] [--rounds 5] [--to FILE]
 

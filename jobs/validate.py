@@ -136,7 +136,9 @@ def _find_lost_sums(
     batch: RunContext, rows: DataFrame, window: Window, past: LedgerHistory, subject: LedgerEntry
 ) -> str | None:
     """The end of a sentence about sums that left their type; None where there is none."""
-    if subject.counts.get(f"{window.name}.overflow"):
+    has_one_batch = subject.run is None or len(past.done(subject.run)) < 2
+    # What a batch has found may be right again since a later one of its run.
+    if has_one_batch and subject.counts.get(f"{window.name}.overflow"):
         return _IS_NULL
     lacking = _select_lacking_sums(rows, window)
     if lacking is None:

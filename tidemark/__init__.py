@@ -83,6 +83,8 @@ def load_pipeline(
 
     SpecError, in one sentence, for a wrong spec or project; UsageError for an unknown name.
     """
+    if target == "":
+        raise UsageError("the target is empty; name one of the project, or leave it out")
     return load_spec(spec, target or os.environ.get(TARGET) or None)
 
 

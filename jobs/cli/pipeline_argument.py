@@ -130,6 +130,8 @@ def target_option(command: F) -> F:
 
 
 def _set_target(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
+    if value == "" and _is_typed(ctx):
+        raise UsageError("--target is empty; name a target of the project, or leave it out")
     ctx.meta[_TARGET] = value or None
 
 

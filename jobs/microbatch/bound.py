@@ -15,7 +15,7 @@ from jobs.shortcuts.run_size import MANY_ROWS
 from windowing.admit.rule import suspicious_before, suspicious_for_sessions
 from windowing.errors import SpecError
 from windowing.ledger.counts import BATCH_BYTES
-from windowing.ledger.offsets import is_inside_snapshot
+from windowing.ledger.offsets import is_inside_snapshot, read_version_at
 from windowing.ledger.rule import LedgerEntry, LedgerExcerpt
 from windowing.report.progress import RunProgress
 from windowing.report.text import count
@@ -34,11 +34,13 @@ from windowing.storage.table_figures import list_file_figures
 class Bound:
     """A batch ends with the file that reaches `bytes`.
 
-    The whole run reads `all_bytes` and `all_rows`, as far as the log tells when it begins or goes
-    on; None where it does not.
+    Several batches surely give the result of one up to the version `until` of the source. The run
+    reads `all_bytes` and `all_rows`, as far as the log tells when it begins or goes on; None where
+    it does not.
     """
 
     bytes: int
+    until: int
     all_bytes: int
     all_rows: int | None
 
@@ -56,17 +58,35 @@ def find_bound(
     if named is None and (is_small or any(list_filled(pipeline))):
         return None
     bound = named or DEFAULT
-    backlog = _read_backlog(spark, pipeline, past)
+    until = delta_log.known_version(spark, pipeline.source.table)
+    backlog = _read_backlog(spark, pipeline, past, until)
     # Delta refuses commits that removed rows before anything is read.
     is_refused = backlog is None or (backlog.rewrites and pipeline.source.changes == "refuse")
     if backlog is None or is_refused or backlog.fits(bound):
         return None
     wrong = find_obstacle(pipeline, past.watermark, backlog, bound)
     if wrong is None:
-        return _bound_batches(past, backlog, bound)
+        return _bound_batches(past, backlog, bound, until)
     if named is None:
         return None
     raise SpecError("source.batch", wrong, pipeline.file)
+
+
+def must_stop_before(
+    spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt, bound: Bound, version: int
+) -> bool:
+    """Whether a batch up to `version` is not for a run whose batches have this bound.
+
+    That is where versions came since the bound was found, in which rows may be late for sessions:
+    which of them are late would depend on where a batch ends. The next run reads them.
+    """
+    if version <= bound.until:
+        return False
+    commits = _read_commits(spark, pipeline, bound.until + 1, version)
+    if commits is None:
+        return True
+    same = BatchBound(bytes=bound.bytes)
+    return find_obstacle(pipeline, past.watermark, commits, same) is not None
 
 
 def find_obstacle(
@@ -104,27 +124,35 @@ def _describe(backlog: Backlog) -> str:
     return size if backlog.rows is None else f"{count(backlog.rows, 'row')} ({size})"
 
 
-def _bound_batches(past: LedgerExcerpt, backlog: Backlog, bound: BatchBound) -> Bound | None:
+def _bound_batches(
+    past: LedgerExcerpt, backlog: Backlog, bound: BatchBound, until: int
+) -> Bound | None:
     limit = find_byte_limit(backlog, bound)
     if limit is None:
         return None
-    offsets = past.offsets(past.last_batch)
-    read_bytes, read_rows = _sum_read(_list_done(past))
-    if offsets is not None and is_inside_snapshot(offsets):
-        # What was read of the first version is among the files of the backlog.
-        read_bytes = read_rows = 0
+    since = past.next_version
+    # What was read of a version that was not read to its end is among the files of the backlog.
+    before = [e for e in _list_done(past) if since is None or _read_version_of(e) < since]
+    read_bytes, read_rows = _sum_read(before)
     all_rows = None if backlog.rows is None else backlog.rows + read_rows
-    return Bound(limit, backlog.bytes + read_bytes, all_rows)
+    return Bound(limit, until, backlog.bytes + read_bytes, all_rows)
+
+
+def _read_version_of(entry: LedgerEntry) -> int:
+    return -1 if entry.offsets is None else read_version_at(entry.offsets)
 
 
 def measure_progress(past: LedgerExcerpt, bound: Bound, windows: Iterable[str]) -> RunProgress:
     """How far the run that `past` ends with has come."""
     done = _list_done(past)
     read_bytes, rows = _sum_read(done)
-    share = min(1.0, read_bytes / bound.all_bytes) if bound.all_bytes else 0.0
+    share = read_bytes / bound.all_bytes if bound.all_bytes else 0.0
+    if not read_bytes and bound.all_rows:
+        # Spark does not tell how large the files of a change feed are.
+        share = rows / bound.all_rows
     changes = [f"{name}.{how}" for name in windows for how in ("inserted", "updated", "deleted")]
     changed = sum(entry.counts.get(name, 0) for entry in done for name in changes)
-    return RunProgress(len(done), rows, bound.all_rows, share, changed)
+    return RunProgress(len(done), rows, bound.all_rows, min(1.0, share), changed)
 
 
 def _list_done(past: LedgerExcerpt) -> tuple[LedgerEntry, ...]:
@@ -140,30 +168,36 @@ def _sum_read(done: Iterable[LedgerEntry]) -> tuple[int, int]:
     return found[0], found[1]
 
 
-def _read_backlog(spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt) -> Backlog | None:
-    """What the run has yet to read; None where a commit of it is gone."""
-    table = pipeline.source.table
-    newest = delta_log.known_version(spark, table)
-    event_time = find_bounded_time(spark, pipeline)
+def _read_backlog(
+    spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt, until: int
+) -> Backlog | None:
+    """What the run has yet to read up to a version; None where a commit of it is gone."""
     offsets = past.offsets(past.last_batch)
     since = past.next_version
-    snapshot = Backlog(())
     if offsets is None or since is None:
-        return _read_snapshot(spark, pipeline, newest, event_time)
-    if is_inside_snapshot(offsets):
-        snapshot = _read_snapshot(spark, pipeline, since, event_time)
-        since += 1
-    home = delta_log.home(spark, table)
-    texts = [read_commit_text(home, version) for version in range(since, newest + 1)]
+        return _read_snapshot(spark, pipeline, until)
+    if not is_inside_snapshot(offsets):
+        return _read_commits(spark, pipeline, since, until)
+    commits = _read_commits(spark, pipeline, since + 1, until)
+    return None if commits is None else _read_snapshot(spark, pipeline, since) + commits
+
+
+def _read_commits(
+    spark: SparkSession, pipeline: Pipeline, since: int, until: int
+) -> Backlog | None:
+    """The files of the commits `since` to `until`, both included; None where one is gone."""
+    home = delta_log.home(spark, pipeline.source.table)
+    texts = [read_commit_text(home, version) for version in range(since, until + 1)]
     known = [text for text in texts if text is not None]
-    return snapshot + gather_backlog(known, event_time) if len(known) == len(texts) else None
+    if len(known) < len(texts):
+        return None
+    return gather_backlog(known, find_bounded_time(spark, pipeline))
 
 
-def _read_snapshot(
-    spark: SparkSession, pipeline: Pipeline, version: int, event_time: str
-) -> Backlog:
+def _read_snapshot(spark: SparkSession, pipeline: Pipeline, version: int) -> Backlog:
     """Every file of a version of the source; one of all bytes where only Spark reads its log."""
     table = pipeline.source.table
+    event_time = find_bounded_time(spark, pipeline)
     found = list_file_figures(delta_log.home(spark, table), version, event_time)
     if found:
         return Backlog(tuple(found.values()))

@@ -17,7 +17,7 @@ from pyspark.sql import types as T
 from jobs.diagnosis.spec_changes import made_by
 from jobs.diagnosis.tables import known_versions
 from jobs.foreign_errors.source_errors import explain_source_error
-from jobs.microbatch.bound import Bound, find_bound, measure_progress
+from jobs.microbatch.bound import Bound, find_bound, measure_progress, must_stop_before
 from jobs.microbatch.checkpoint import (
     Checkpoint,
     checkpoint_behind,
@@ -76,6 +76,10 @@ from windowing.storage import delta_log, spark_internals
 Failures = list[BaseException]
 
 
+class _RestIsForNextRun(Exception):
+    """Ends a stream whose next batch this run must not read."""
+
+
 class Run:
     """One run between its batches; its ledger grows by the intent and the done of each batch."""
 
@@ -118,20 +122,32 @@ class Run:
         SpecError where the spec bounds batches and one has to read everything.
         """
         if self.following is None:
-            new_rows, past = self.new_rows, self.past
-            self.bound = find_bound(self.spark, self.pipeline, past, new_rows)
-            most_bytes = None if self.bound is None else self.bound.bytes
-            rows = stream.read_stream(self._stream_session, self.pipeline, most_bytes)
-            self._tell_progress()
+            self._drain_new_rows()
         else:
             rows = stream.read_appended(self._stream_session, self.pipeline)
             while ends_inside_version(self.past):
                 # What is compared with the source begins and ends with whole versions.
                 with checkpoint_to_end_of_version(self.pipeline, self.past) as checkpoint:
                     self._drain_from(checkpoint, rows, {"once": True})
+            self._drain_all(rows)
+        crashpoint("run.drained")
+
+    def _drain_new_rows(self) -> None:
+        """Streams what is new in batches of the bound that it allows."""
+        self.bound = find_bound(self.spark, self.pipeline, self.past, self.new_rows)
+        most_bytes = None if self.bound is None else self.bound.bytes
+        rows = stream.read_stream(self._stream_session, self.pipeline, most_bytes)
+        self._tell_progress()
+        try:
+            self._drain_all(rows)
+        except _RestIsForNextRun:
+            if not self.past.done(self.number):
+                # Nothing was read yet, so what came meanwhile counts for the bound.
+                self._drain_new_rows()
+
+    def _drain_all(self, rows: DataFrame) -> None:
         with checkpoint_behind(self.pipeline, self.past) as checkpoint:
             self._drain_from(checkpoint, rows, {"availableNow": True})
-        crashpoint("run.drained")
 
     def _tell_progress(self) -> None:
         if self.bound is not None:
@@ -151,6 +167,8 @@ class Run:
             query.awaitTermination()
         except StreamingQueryException as error:
             cause = failures[0] if failures else error
+            if isinstance(cause, _RestIsForNextRun):
+                raise cause from None
             raise explain_source_error(self.spark, self.pipeline, self.past, cause) from error
         except BaseException:
             with suppress(Exception):
@@ -166,6 +184,8 @@ class Run:
             return
         crashpoint("batch.begun")
         begun = self.past.intent(number)
+        if begun is None and self._must_stop_before(offsets):
+            raise _RestIsForNextRun
         versions_before = None if begun is None else self.past.versions
         intent = begun or self._record_intent(number, offsets)
         crashpoint("batch.intended")
@@ -195,6 +215,13 @@ class Run:
             # Spark deletes what a batch has shuffled and pinned once nothing refers to it.
             spark_internals.collect_garbage(self.spark)
         self._tell_progress()
+
+    def _must_stop_before(self, offsets: str) -> bool:
+        """Whether a batch that ends at `offsets` is for the next run."""
+        if self.bound is None:
+            return False
+        version = read_version_at(offsets)
+        return must_stop_before(self.spark, self.pipeline, self.past, self.bound, version)
 
     def _measure_batch(self) -> dict[str, int]:
         """How much of the source a batch is that is one of several."""

@@ -14,14 +14,12 @@ from tests.support.long_lived_pipeline import BASE, MINUTE
 from tests.support.pipeline_under_test import Lab
 from tests.support.stored_rows import read_stored
 from windowing.errors import SourceMissing, SpecError
-from windowing.grid.zone import micros
 from windowing.ledger.rule import PUBLISH
 from windowing.ledger.table import read_history
+from windowing.location import Location
 from windowing.merge.rule import published_name
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline
-
-DAY_US = 24 * 60 * MINUTE
 
 
 def follow(lab: Lab, table: str) -> Pipeline:
@@ -42,19 +40,26 @@ def follow(lab: Lab, table: str) -> Pipeline:
     return load_pipeline(spec)
 
 
+def list_days(lab: Lab, table: Location) -> list[tuple[tuple[str, int], int]]:
+    """Key and day of the rows of a table, and their count."""
+    rows = read_stored(lab.spark, table)
+    found = rows.selectExpr("key", "unix_date(cast(window_start as date)) as day", "n").collect()
+    return [((row["key"], row["day"]), row["n"]) for row in found]
+
+
 def sum_published(lab: Lab) -> dict[tuple[str, int], int]:
     """The days as a loop over what is published has them."""
     days: dict[tuple[str, int], int] = {}
-    for row in read_stored(lab.spark, lab.pipeline.table(published_name("hourly"))).collect():
-        day = row["key"], micros(row["window_start"]) // DAY_US
-        days[day] = days.get(day, 0) + row["n"]
+    for day, n in list_days(lab, lab.pipeline.table(published_name("hourly"))):
+        days[day] = days.get(day, 0) + n
     return days
 
 
 def read_days(lab: Lab, days: Pipeline) -> dict[tuple[str, int], int]:
     """The days as the pipeline has them."""
-    rows = read_stored(lab.spark, days.table("daily")).collect()
-    return {(row["key"], micros(row["window_start"]) // DAY_US): row["n"] for row in rows}
+    found = list_days(lab, days.table("daily"))
+    assert len(dict(found)) == len(found)
+    return dict(found)
 
 
 @pytest.mark.deep

@@ -15,7 +15,6 @@ from tests.support.hourly_trips import SPEC
 pytestmark = [pytest.mark.deep, pytest.mark.usefixtures("jvm"), pytest.mark.timeout(900)]
 HIVE = """\
 spark.sql.catalogImplementation hive
-spark.sql.warehouse.dir {home}/warehouse
 spark.hadoop.javax.jdo.option.ConnectionURL jdbc:derby:;databaseName={home}/metastore;create=true
 """
 ASK = """
@@ -27,6 +26,7 @@ for statement in json.loads(sys.argv[1]):
     rows = [list(row) for row in spark.sql(statement).collect()]
 print(json.dumps(rows, default=str))
 """
+SCHEMAS = ("raw", "gold", "taken")
 WINDOWS = "select place, cast(window_start as string), n from {} order by 1, 2"
 
 
@@ -62,8 +62,10 @@ def start(variables: Mapping[str, str], *words: str) -> str:
 
 def ask(variables: Mapping[str, str], *statements: str) -> list[list[Any]]:
     """What the last statement of SQL returns."""
-    rows = start(variables, "-c", ASK, json.dumps(statements)).splitlines()
-    found = json.loads(next(line for line in rows if line.startswith("[")))
+    said = start(variables, "-c", ASK, json.dumps(statements))
+    rows = [line for line in said.splitlines() if line.startswith("[")]
+    assert rows, said
+    found = json.loads(rows[-1])
     assert isinstance(found, list)
     return found
 
@@ -80,7 +82,7 @@ def test_a_source_is_read_and_published_tables_are_found_by_their_names(
     rows = "('a', timestamp'2026-01-05 00:10:00'), ('a', timestamp'2026-01-05 00:20:00')"
     ask(
         variables,
-        *(f"create schema {name}" for name in ("raw", "gold", "taken")),
+        *(f"create schema {name} location '{tmp_path}/{name}'" for name in SCHEMAS),
         f"create table raw.trips (place string, at timestamp) using delta location '{tmp_path}/in'",
         f"insert into raw.trips values {rows}",
         "create table taken.hourly (n int) using delta",

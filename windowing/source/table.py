@@ -94,7 +94,7 @@ def describe_missing(pipeline: Pipeline) -> str:
         how = f"a path needs a slash, as in ./{table}, and a catalog Spark's settings that name it"
         what = f"called {table.text!r} in Spark's catalog; {how}"
     else:
-        why = describe_unpublished(table) or "create it or correct the path"
+        why = describe_unpublished(pipeline) or "create it or correct the path"
         what = f"at {table.text!r}; {why}"
     return f"{where}source.table: there is no Delta table {what}"
 

@@ -28,12 +28,15 @@ def check_upstream(pipeline: Pipeline, past: LedgerExcerpt) -> None:
         )
 
 
-def describe_unpublished(table: Location) -> str | None:
-    """Why there is no published table at that place yet; None where it is none of a pipeline."""
+def describe_unpublished(pipeline: Pipeline) -> str | None:
+    """Why the source, a published table, is not there yet; None where it is none of a pipeline."""
+    table = pipeline.source.table
     home = table.parent
     if table.is_in_catalog or home.name != PUBLISHED or not _is_of_pipeline(home.parent):
         return None
-    return f"nothing of {table.name} is published yet; `tidemark publish` {home.parent.name} first"
+    options = () if pipeline.placed_by is None else pipeline.placed_by.options
+    command = " ".join(["tidemark publish", home.parent.name, *options])
+    return f"nothing of {table.name} is published yet; `{command}` does that"
 
 
 def _is_of_pipeline(directory: Location) -> bool:

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from windowing.errors import SpecError
 from windowing.spec.words import join_names, quote_value, suggest_name
 
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/", re.ASCII)
+_SCHEME = re.compile(r"([A-Za-z_][A-Za-z0-9_+.-]*):/", re.ASCII)
 _FILE = re.compile(r"file:(?://(?:localhost)?(?=/))?(/(?!/).*)", re.IGNORECASE | re.DOTALL)
 _S3 = re.compile(r"(?:s3|s3a|s3n)://([^/]*)/?(.*)", re.IGNORECASE | re.DOTALL)
 _HDFS = re.compile(r"hdfs://([^/]*)/?(.*)", re.IGNORECASE | re.DOTALL)
@@ -90,7 +90,8 @@ def _begin_at_place(field: str, text: str, base: Base) -> str:
             f"{base.owner} {known}{suggest_name(name, base.places)}; use one of them, a path, or a "
             "URI with file:, s3: or hdfs:",
         )
-    return "/".join([base.places[name].rstrip("/"), *filter(None, [rest.lstrip("/")])])
+    parts = _split_plain(field, text, rest, "which might lead out of the place")
+    return "/".join([base.places[name].rstrip("/"), *parts])
 
 
 def _resolve_s3(field: str, text: str, bucket: str, key: str) -> str:

@@ -91,11 +91,13 @@ def test_progress_is_that_of_the_run_that_is_open() -> None:
     steps = [LedgerEntry(OPEN, run=1), *earlier, LedgerEntry(OPEN, run=2), *done]
     entries = [*steps, LedgerEntry(INTENT, run=2, batch=3)]
     past = LedgerExcerpt(tuple(replace(e, seq=n) for n, e in enumerate(entries)))
-    found = measure_progress(past, Bound(10, 200, 40), ["hourly", "rolling"])
+    found = measure_progress(past, Bound(10, 9, 200, 40), ["hourly", "rolling"])
     assert (found.batches, found.rows, found.all_rows) == (2, 8, 40)
     assert (found.share, found.windows) == (0.25, 8)
     # The source may have grown since the run began.
-    assert measure_progress(past, Bound(10, 40, None), []).share == 1
+    assert measure_progress(past, Bound(10, 9, 40, None), []).share == 1
     # Of a change feed the sizes of files are not known.
-    assert measure_progress(past, Bound(10, 0, None), []).share == 0
-    assert measure_progress(LedgerExcerpt(), Bound(10, 5, 5), ["hourly"]).batches == 0
+    feed = LedgerExcerpt(tuple(replace(e, counts={"read": 4}) for e in past.entries))
+    assert measure_progress(feed, Bound(10, 9, 200, 40), []).share == 0.2
+    assert measure_progress(feed, Bound(10, 9, 0, None), []).share == 0
+    assert measure_progress(LedgerExcerpt(), Bound(10, 9, 5, 5), ["hourly"]).batches == 0

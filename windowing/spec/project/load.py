@@ -92,7 +92,7 @@ def choose_target(project: Project, given: str | None) -> Chosen | None:
 
     None where the project has no target and none is named. UsageError for a name that it has not.
     """
-    name = given or project.target
+    name = project.target if given is None else given
     if name is None:
         return None
     found = [target for target in project.targets if target.name == name]
@@ -104,7 +104,8 @@ def choose_target(project: Project, given: str | None) -> Chosen | None:
             f"--target or {TARGET}, or write [targets.{name}] there"
         )
     (target,) = found
-    options = () if name == project.target else ("--target", name)
+    # Without a name a command may mean another target: the environment names one before the file.
+    options = () if given is None else ("--target", name)
     return Chosen(target, PlacedBy(project.file, name, options))
 
 

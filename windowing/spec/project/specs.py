@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 
 from windowing.errors import SpecError, UsageError
-from windowing.spec.project.file import OWN
+from windowing.spec.project.file import OWN, find_project_file
 from windowing.spec.project.load import Project, find_project
 from windowing.spec.words import join_names, quote_value, suggest_name
 from windowing.spec.yaml.fields import NAME_PATTERN
@@ -78,6 +78,12 @@ def find_spec(project: Project, name: str) -> str:
         raise two_of_one_name(name, found[0], found[1])
     if not found:
         raise UsageError(_describe_missing(project, name, [_read_name(file) for file in files]))
+    nearest = find_project_file(project.pipelines)
+    if nearest != project.file:
+        raise UsageError(
+            f"{project.file} has its specs in {project.pipelines}, which is in the project of "
+            f"{nearest}; take one of these two files away, or go to that folder"
+        )
     return found[0]
 
 
