@@ -30,6 +30,10 @@ from windowing.storage.kept_open import read_commit_text
 from windowing.storage.table_figures import list_file_figures
 
 
+class RestIsForNextRun(Exception):
+    """Ends a stream whose next batch the run must not read."""
+
+
 @dataclass(frozen=True)
 class Bound:
     """A batch ends with the file that reaches `bytes`.
@@ -72,21 +76,20 @@ def find_bound(
     raise SpecError("source.batch", wrong, pipeline.file)
 
 
-def must_stop_before(
+def check_batch(
     spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt, bound: Bound, version: int
-) -> bool:
-    """Whether a batch up to `version` is not for a run whose batches have this bound.
+) -> None:
+    """Raises RestIsForNextRun where a batch up to `version` is not for a run with this bound.
 
     That is where versions came since the bound was found, in which rows may be late for sessions:
-    which of them are late would depend on where a batch ends. The next run reads them.
+    which of them are late would depend on where a batch ends.
     """
     if version <= bound.until:
-        return False
+        return
     commits = _read_commits(spark, pipeline, bound.until + 1, version)
-    if commits is None:
-        return True
     same = BatchBound(bytes=bound.bytes)
-    return find_obstacle(pipeline, past.watermark, commits, same) is not None
+    if commits is None or find_obstacle(pipeline, past.watermark, commits, same) is not None:
+        raise RestIsForNextRun
 
 
 def find_obstacle(

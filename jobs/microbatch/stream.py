@@ -3,9 +3,8 @@
 stream (availableNow): for each batch intent, writes, done -> close: emission, watermark
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from contextvars import copy_context
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -17,7 +16,13 @@ from pyspark.sql import types as T
 from jobs.diagnosis.spec_changes import made_by
 from jobs.diagnosis.tables import known_versions
 from jobs.foreign_errors.source_errors import explain_source_error
-from jobs.microbatch.bound import Bound, find_bound, measure_progress, must_stop_before
+from jobs.microbatch.bound import (
+    Bound,
+    RestIsForNextRun,
+    check_batch,
+    find_bound,
+    measure_progress,
+)
 from jobs.microbatch.checkpoint import (
     Checkpoint,
     checkpoint_behind,
@@ -26,6 +31,7 @@ from jobs.microbatch.checkpoint import (
 )
 from jobs.microbatch.context import Closing, RunContext
 from jobs.microbatch.emission import emit_outputs
+from jobs.microbatch.kept_errors import Failures, keep_errors
 from jobs.microbatch.process import process_batch
 from jobs.microbatch.source_changes import (
     Following,
@@ -72,12 +78,6 @@ from windowing.source.frame import keep_inserts
 from windowing.spec.fingerprint import fingerprint
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta_log, spark_internals
-
-Failures = list[BaseException]
-
-
-class _RestIsForNextRun(Exception):
-    """Ends a stream whose next batch this run must not read."""
 
 
 class Run:
@@ -140,7 +140,7 @@ class Run:
         self._tell_progress()
         try:
             self._drain_all(rows)
-        except _RestIsForNextRun:
+        except RestIsForNextRun:
             if not self.past.done(self.number):
                 # Nothing was read yet, so what came meanwhile counts for the bound.
                 self._drain_new_rows()
@@ -162,12 +162,12 @@ class Run:
         writer = rows.writeStream.option("checkpointLocation", checkpoint.location)
         batch = partial(self.batch, checkpoint)
         writer = writer.trigger(**trigger)
-        query = writer.foreachBatch(_keep_errors(batch, failures)).start()
+        query = writer.foreachBatch(keep_errors(batch, failures)).start()
         try:
             query.awaitTermination()
         except StreamingQueryException as error:
             cause = failures[0] if failures else error
-            if isinstance(cause, _RestIsForNextRun):
+            if isinstance(cause, RestIsForNextRun):
                 raise cause from None
             raise explain_source_error(self.spark, self.pipeline, self.past, cause) from error
         except BaseException:
@@ -184,8 +184,9 @@ class Run:
             return
         crashpoint("batch.begun")
         begun = self.past.intent(number)
-        if begun is None and self._must_stop_before(offsets):
-            raise _RestIsForNextRun
+        if begun is None and self.bound is not None:
+            end = read_version_at(offsets)
+            check_batch(self.spark, self.pipeline, self.past, self.bound, end)
         versions_before = None if begun is None else self.past.versions
         intent = begun or self._record_intent(number, offsets)
         crashpoint("batch.intended")
@@ -215,13 +216,6 @@ class Run:
             # Spark deletes what a batch has shuffled and pinned once nothing refers to it.
             spark_internals.collect_garbage(self.spark)
         self._tell_progress()
-
-    def _must_stop_before(self, offsets: str) -> bool:
-        """Whether a batch that ends at `offsets` is for the next run."""
-        if self.bound is None:
-            return False
-        version = read_version_at(offsets)
-        return must_stop_before(self.spark, self.pipeline, self.past, self.bound, version)
 
     def _measure_batch(self) -> dict[str, int]:
         """How much of the source a batch is that is one of several."""
@@ -399,24 +393,3 @@ class Run:
 
     def _record_steps(self, *entries: LedgerEntry) -> None:
         self.past = record_entries(self.pipeline, self.past, entries)
-
-
-def _keep_errors(
-    body: Callable[[DataFrame, int], None], failures: Failures
-) -> Callable[[DataFrame, int], None]:
-    """`body`, which also appends its error to `failures`.
-
-    Spark calls it from another thread and reports an error as text from the JVM, so without this
-    the error's class would be lost. It runs in the context of this call, because crash points are
-    armed there.
-    """
-    context = copy_context()
-
-    def guarded(rows: DataFrame, number: int) -> None:
-        try:
-            context.run(body, rows, number)
-        except BaseException as error:
-            failures.append(error)
-            raise
-
-    return guarded

@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.run import follow_rewrites, run
+from jobs.validate import validate
 from tests import oracle
 from tests.oracle import Event
 from tests.support.changing_source import Changing
@@ -138,6 +139,48 @@ def test_what_sessions_may_be_late_for_is_read_by_one_batch(
     lab.run_over(on_time)
     assert batches_of(lab) == files_of(lab) - files > 1
     lab.check()
+
+
+def test_what_comes_late_while_batches_are_read_is_for_the_next_run(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lab = Lab(spark, tmp_path, SESSIONS, lateness=60 * MINUTE, delay=5 * MINUTE, shows=FEW)
+    lab.bound({"rows": 1})
+    lab.run_over(land(lab, 5, range(2)))
+    newest = max(e.t for e in lab.landed if e.t is not None)
+    on_time = lab.land([Event("a", newest + MINUTE, 1, "on time 1")])
+    on_time += lab.land([Event("a", newest + 2 * MINUTE, 1, "on time 2")])
+    # Alone the first of these is late for its session; with the second one it is not.
+    closed = newest - 5 * MINUTE - 60 * MINUTE
+    pair = [Event("c", closed - 11 * MINUTE, 1, "late"), Event("c", closed - 2 * MINUTE, 1, "open")]
+    late: list[Event] = []
+
+    def land_late(progress: RunProgress) -> None:
+        if not late:
+            assert progress.batches == 0
+            for event in pair:
+                late.extend(lab.land([event]))
+
+    report = run(spark, lab.pipeline, moment(ARRIVAL), land_late)
+    lab.truth.run(on_time, ARRIVAL)
+    assert (report.read, report.batches) == (2, 2)
+    lab.bound(None)
+    lab.run_over(late)
+    lab.check()
+
+
+def test_a_sum_that_leaves_its_type_between_batches_is_right_in_the_end(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lab = Lab(spark, tmp_path, GRID[:1], shows=("n", "total"))
+    lab.bound({"rows": 1})
+    landed: list[Event] = []
+    for n, value in enumerate((2**62, 2**62, -(2**62))):
+        landed += lab.land([Event("a", BASE + n * MINUTE, value, f"e{n}", n)])
+    lab.run_over(landed)
+    assert batches_of(lab) == 3
+    lab.check()
+    assert validate(spark, lab.pipeline).passed
 
 
 @pytest.mark.deep

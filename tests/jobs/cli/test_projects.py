@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 import tidemark
 from jobs.cli.main import main
 from windowing.doctor.rule import name_command
+from windowing.errors import UsageError
 from windowing.report.places import describe_places
 
 ROOT = Path(__file__).parents[3]
@@ -121,15 +122,36 @@ def test_a_target_is_the_options_then_the_environments_then_the_projects(
         assert tidemark.load_pipeline("orders").lake.text == f"{home}/{lake}"
 
 
-def test_advice_names_a_target_that_is_not_the_projects(home: Path) -> None:
-    dev, prod = (tidemark.load_pipeline("orders", target) for target in ("dev", "prod"))
-    assert name_command(dev, "reset") == "`tidemark reset pipelines/orders.yaml`"
+def test_advice_names_a_target_that_was_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    unnamed = tidemark.load_pipeline("orders")
+    assert name_command(unnamed, "reset") == "`tidemark reset pipelines/orders.yaml`"
+    # Without the target the advice would be about the lake that the environment names.
+    monkeypatch.setenv("TIDEMARK_TARGET", "prod")
+    dev, prod = (tidemark.load_pipeline("orders", target) for target in ("dev", None))
+    assert name_command(dev, "reset") == "`tidemark reset pipelines/orders.yaml --target dev`"
     assert name_command(prod, "backfill", "--source newest") == (
         "`tidemark backfill pipelines/orders.yaml --target prod --source newest`"
     )
     assert describe_places(prod) == (
         f"tables in {home}/prod/orders, by target prod of {home}/tidemark.toml"
     )
+
+
+def test_an_empty_target_is_no_target(home: Path) -> None:
+    refused = run("status", "orders", "--target", "")
+    assert refused.exit_code == 2
+    assert "--target is empty; name a target of the project, or leave it out" in refused.stderr
+    with pytest.raises(UsageError, match="the target is empty"):
+        tidemark.load_pipeline("orders", "")
+    assert home.exists()
+
+
+def test_a_name_is_looked_up_in_one_project(home: Path) -> None:
+    inner = home / "pipelines" / "tidemark.toml"
+    inner.write_text('[targets.dev]\nlake = "inner"\n')
+    refused = run("status", "orders")
+    assert refused.exit_code == 2
+    assert f"which is in the project of {inner}; take one of these two files away" in refused.stderr
 
 
 def test_a_spec_with_its_own_lake_says_that_it_stays(

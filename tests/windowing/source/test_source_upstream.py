@@ -1,5 +1,6 @@
 """A pipeline that would read another's output before its expectations have passed. No JVM."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,10 +9,9 @@ from tests.support.published_lake import PublishedLake
 from windowing.errors import SpecError
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import DONE, LedgerEntry
-from windowing.location import Location
 from windowing.source.upstream import check_upstream, describe_unpublished
 from windowing.spec.load import load_pipeline
-from windowing.spec.pipeline import Pipeline
+from windowing.spec.pipeline import Pipeline, PlacedBy
 
 SPEC = """
 name: days
@@ -45,10 +45,11 @@ def test_it_begins_with_the_published_table_alone(tmp_path: Path) -> None:
 
 
 def test_before_the_first_publication_it_says_so(tmp_path: Path) -> None:
-    lake = PublishedLake(tmp_path)
-    assert describe_unpublished(lake.table) == (
-        "nothing of hourly is published yet; `tidemark publish` trips first"
-    )
-    assert describe_unpublished(lake.output) is None
-    assert describe_unpublished(Location(f"{tmp_path}/published/hourly")) is None
-    assert describe_unpublished(Location("published.hourly")) is None
+    PublishedLake(tmp_path)
+    said = "nothing of hourly is published yet; `tidemark publish trips` does that"
+    days = reading(tmp_path, "lake/trips/published/hourly")
+    assert describe_unpublished(days) == said
+    placed = replace(days, placed_by=PlacedBy("/tidemark.toml", "prod", ("--target", "prod")))
+    assert describe_unpublished(placed) == said.replace("trips`", "trips --target prod`")
+    for table in ("lake/trips/hourly", f"{tmp_path}/published/hourly", "published.hourly"):
+        assert describe_unpublished(reading(tmp_path, table)) is None

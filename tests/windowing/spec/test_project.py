@@ -4,6 +4,7 @@ import json
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -118,7 +119,7 @@ def test_the_lake_is_a_place_without_a_project_too(tmp_path: Path) -> None:
         f"{tmp_path}/l",
         f"{tmp_path}/l/o",
     )
-    written = {
+    written: dict[str, Any] = {
         "name": "orders",
         "lake": "/l",
         "source": {"table": "lake://b/o", "event_time": "at", "key": ["shop"]},
@@ -126,6 +127,9 @@ def test_the_lake_is_a_place_without_a_project_too(tmp_path: Path) -> None:
         "windows": {"all": {"kind": "global"}},
     }
     assert places(load_pipeline(written)) == ("/l", "/l/b/o")
+    outside = {**written, "source": {**written["source"], "table": "lake://../o"}}
+    with pytest.raises(SpecError, match="which might lead out of the place"):
+        load_pipeline(outside)
     with pytest.raises(SpecError, match=r"^lake: is missing; .+, as an absolute path$"):
         load_pipeline({name: value for name, value in written.items() if name != "lake"})
 

@@ -390,6 +390,10 @@ CASES: list[tuple[dict[str, Any], str, str]] = [
         "source.table",
         "'gs://bucket/t' lies in gs:, which is not supported yet",
     ),
+    # A mistyped name of a place is no directory of this machine.
+    ({"lake": "raw_zone:/orders"}, "lake", "'raw_zone:/orders' lies in raw_zone:, which is not"),
+    ({"lake": "Lake://orders"}, "lake", "'Lake://orders' lies in Lake:, which is not supported"),
+    ({"lake": "A:/x"}, "lake", "'A:/x' lies in A:, which is not supported yet"),
     ({"lake": "file:lake"}, "lake", "'file:lake' is not a file: URI of this machine"),
     ({"lake": "file://host/lake"}, "lake", "'file://host/lake' is not a file: URI of this machine"),
     ({"lake": "/a[b]/c"}, "lake", "'/a[b]/c' holds '[', which the path of a lake can't; use"),
