@@ -75,10 +75,13 @@ def load(text: str, ctx: click.Context | None) -> "Pipeline":
     """The pipeline that a text on the command line names, with the places of --target."""
     from expectations.places import check_suite
     from windowing.spec.load import load_pipeline
+    from windowing.spec.project.specs import check_only_one
 
     _refuse_data(text)
     target = None if ctx is None else ctx.meta.get(_TARGET)
     pipeline = load_pipeline(text, target)
+    if pipeline.file is not None and pipeline.placed_by is not None:
+        check_only_one(pipeline.file, pipeline.name)
     check_suite(pipeline)
     if target is not None and pipeline.placed_by is None and _is_typed(ctx):
         kept = f"{pipeline.file} says its own lake, which stays, whatever --target is"

@@ -146,6 +146,17 @@ def test_an_empty_target_is_no_target(home: Path) -> None:
     assert home.exists()
 
 
+def test_two_specs_of_one_name_are_refused_by_path_too(home: Path) -> None:
+    spec = home / "pipelines" / "orders.yaml"
+    (home / "pipelines" / "orders_eu.yaml").write_text(spec.read_text())
+    refused = run("status", "pipelines/orders_eu.yaml")
+    assert refused.exit_code == 2
+    assert "two pipelines are called 'orders', in pipelines/orders_eu.yaml and" in refused.stderr
+    # With lakes of their own they don't meet.
+    spec.write_text(f"lake: own\n{spec.read_text()}")
+    assert run("status", "pipelines/orders.yaml").exit_code == 0
+
+
 def test_a_name_is_looked_up_in_one_project(home: Path) -> None:
     inner = home / "pipelines" / "tidemark.toml"
     inner.write_text('[targets.dev]\nlake = "inner"\n')

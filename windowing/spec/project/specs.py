@@ -87,6 +87,22 @@ def find_spec(project: Project, name: str) -> str:
     return found[0]
 
 
+def check_only_one(file: str, name: str) -> None:
+    """Raises UsageError where a spec of the project other than `file` has the same name.
+
+    Both pipelines would have their tables in one directory of the target's lake.
+    """
+    folder = os.path.dirname(os.path.abspath(file))
+    project = find_project(folder)
+    if project is None or project.pipelines != folder:
+        return
+    for other in specs_of(project):
+        if os.path.basename(other) == os.path.basename(file) or not _may_say(other, name):
+            continue
+        if _read_name(other).name == name:
+            raise two_of_one_name(name, file, os.path.relpath(other))
+
+
 def two_of_one_name(name: str, first: str, second: str) -> UsageError:
     """The error that two specs of a project give their pipelines one name."""
     return UsageError(
