@@ -36,6 +36,8 @@ _PLAIN = ".plain"
 _AT_ONCE = 200_000
 """How many rows of a file that is written anew are in memory at once."""
 _PHYSICAL = "delta.columnMapping.physicalName"
+_PLAINEST = {"metadata": {}, "nullable": True, "containsNull": True, "valueContainsNull": True}
+"""What a column or a nested one is in a copy, where it is described at all."""
 Marks = npt.NDArray[np.bool_]
 """By row of a file whether it is still there."""
 
@@ -129,7 +131,10 @@ def _read_marks(path: Location, version: int) -> dict[str, Marks]:
 
 
 def _drop_notes(path: Location, schema_json: str) -> str:
-    """The columns without what the log notes of them: a copy has nothing but names and types."""
+    """The columns without what the log notes of them: a copy has nothing but names and types.
+
+    A table with columns that are never null asks more of whoever writes to it.
+    """
     fields = json.loads(schema_json)
     _check_names(path, fields)
     return json.dumps(_without_notes(fields), separators=(",", ":"))
@@ -149,8 +154,7 @@ def _check_names(path: Location, value: object) -> None:
 
 def _without_notes(value: Any) -> Any:
     if isinstance(value, dict):
-        plain = {name: _without_notes(each) for name, each in value.items()}
-        return plain | {"metadata": {}} if "metadata" in plain else plain
+        return {name: _PLAINEST.get(name, _without_notes(each)) for name, each in value.items()}
     return [_without_notes(each) for each in value] if isinstance(value, list) else value
 
 

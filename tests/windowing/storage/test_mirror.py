@@ -386,6 +386,28 @@ def test_columns_that_are_added_are_shown(tmp_path: Path) -> None:
     assert len(ids) == 1, "it stays the table that it was"
 
 
+def test_columns_that_are_never_null_are_shown_again_and_again(tmp_path: Path) -> None:
+    part = pa.struct([pa.field("n", pa.int64(), nullable=False)])
+    strict = pa.schema(
+        [
+            pa.field("key", pa.string(), nullable=False),
+            pa.field("parts", pa.list_(pa.field("element", part, nullable=False))),
+            pa.field("sums", pa.map_(pa.string(), pa.field("value", pa.int64(), nullable=False))),
+        ]
+    )
+    table = Location(str(tmp_path / "t"))
+    DeltaTable.create(table.text, strict, configuration=STATISTICS)
+    mirror = Mirror(Location(str(tmp_path / "published" / "t")), "p:published", ("key",))
+    rows = [{"key": key, "parts": [{"n": 1}], "sums": [("a", 1)]} for key in "abc"]
+    for n, row in enumerate(rows):
+        write_deltalake(table.text, pa.Table.from_pylist([row], schema=strict), mode="append")
+        show_version(mirror, list_version(table, n + 1), n + 1)
+    DeltaTable(table.text).optimize.compact()
+    show_version(mirror, list_version(table, 4), 4)
+    found = DeltaTable(mirror.home.text).to_pyarrow_table().sort_by("key")
+    assert found.to_pylist() == rows
+
+
 def list_lines(lake: Lake) -> list[str]:
     """All lines of the mirror's log."""
     log = lake.mirror.home.local / "_delta_log"
