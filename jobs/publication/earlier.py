@@ -30,7 +30,7 @@ def find_publication(pipeline: Pipeline, past: LedgerHistory, number: int) -> Le
 
 
 def choose_earlier(pipeline: Pipeline, past: LedgerHistory, number: int | None) -> LedgerEntry:
-    """The publication to go back to: that of a number, or the last one with other versions.
+    """The publication to go back to: that of a number, or the last one of other outputs.
 
     UsageError where there is none, or where an erasure or a change of the spec came after it, which
     must not be undone for readers.
@@ -39,7 +39,8 @@ def choose_earlier(pipeline: Pipeline, past: LedgerHistory, number: int | None) 
     if now is None:
         raise UsageError(f"{pipeline.name}: nothing is published yet, so nothing is rolled back")
     if number is None:
-        earlier = [e for e in past.entries if e.step == PUBLISH and e.versions != now.versions]
+        published = [entry for entry in past.entries if entry.step == PUBLISH]
+        earlier = [entry for entry in published if not has_same_outputs(pipeline, entry, now)]
         if not earlier:
             raise UsageError(f"{pipeline.name} has no publication of other versions")
         chosen = earlier[-1]
@@ -53,6 +54,15 @@ def choose_earlier(pipeline: Pipeline, past: LedgerHistory, number: int | None) 
             f"since then ({instant_us(undone.at)})"
         )
     return chosen
+
+
+def has_same_outputs(pipeline: Pipeline, one: LedgerEntry, other: LedgerEntry) -> bool:
+    """Whether readers see the same versions of the outputs by both.
+
+    Versions of state and of refused rows, which runs may change alone, do not count.
+    """
+    names = [window.name for window in pipeline.windows]
+    return all(one.versions.get(name) == other.versions.get(name) for name in names)
 
 
 def list_earlier(pipeline: Pipeline, entry: LedgerEntry) -> Mapping[str, VersionFiles]:

@@ -1,6 +1,7 @@
 """Publications by their numbers: listed, published again, and compared. No JVM."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,19 @@ def test_without_a_number_it_is_the_last_one_that_differs(lake: PublishedLake) -
     assert done["outputs"]["hourly"]["rows"] == 3
 
 
+def test_versions_of_other_tables_do_not_count(lake: PublishedLake) -> None:
+    past = read_history(lake.pipeline)
+    now = past.published
+    assert now is not None
+    again = replace(now, run=4, versions={**now.versions, "_seen": 7, "left": 2})
+    record_entries(lake.pipeline, past, [again])
+    *_, second, third, fourth = numbers(lake)
+    same = roll_back(lake.pipeline, third, "wrong fares")
+    assert (same.is_new, same.publication.run) == (False, 4)
+    assert numbers(lake)[-1] == fourth
+    assert roll_back(lake.pipeline, None, "wrong fares").to == second
+
+
 def test_a_rollback_to_what_readers_see_records_nothing(lake: PublishedLake) -> None:
     newest = numbers(lake)[-1]
     done = answer("publish", lake, "--rollback", str(newest), "--reason", "sure")
@@ -161,6 +175,25 @@ def test_what_was_erased_or_respecified_is_not_undone(lake: PublishedLake, step:
     record_entries(lake.pipeline, past, [after])
     with pytest.raises(UsageError, match="can't be published again, because"):
         roll_back(lake.pipeline, numbers(lake)[0], "wrong fares")
+
+
+def test_what_an_erasure_has_left_is_published_again(lake: PublishedLake) -> None:
+    past = read_history(lake.pipeline)
+    now = past.published
+    assert now is not None
+    begun = LedgerEntry(ERASE_INTENT, run=3, at=1)
+    erased = [begun, begun, now, now, LedgerEntry(ERASE_DONE, run=3, at=2, versions=now.versions)]
+    record_entries(lake.pipeline, past, erased)
+    *_, before, resumed, clean = numbers(lake)
+    lake.run({("EWR", 1): 666})
+    lake.publish()
+    for number in (before, resumed):
+        with pytest.raises(UsageError, match="because rows were erased since then"):
+            roll_back(lake.pipeline, number, "wrong fares")
+    assert roll_back(lake.pipeline, clean, "wrong fares").is_new
+    record_entries(lake.pipeline, read_history(lake.pipeline), [begun])
+    with pytest.raises(UsageError, match="because rows were erased since then"):
+        roll_back(lake.pipeline, clean, "wrong fares")
 
 
 def test_a_version_whose_files_are_gone_is_not_published_again(lake: PublishedLake) -> None:
