@@ -16,7 +16,7 @@ from tests.support.long_lived_pipeline import Crasher, ends_at
 from tests.support.published_lake import COLUMNS, IDENTITY, PublishedLake
 from tests.support.published_readers import open_delta, read_feed, tell_difference
 from windowing.doctor.rule import of_pointer
-from windowing.errors import UsageError
+from windowing.errors import StateRefused, UsageError
 from windowing.ledger.rule import ERASE_DONE, ERASE_INTENT, EVOLVE_DONE, PUBLISH, LedgerEntry
 from windowing.ledger.table import read_history, record_entries
 
@@ -202,6 +202,22 @@ def test_a_version_whose_files_are_gone_is_not_published_again(lake: PublishedLa
     with pytest.raises(UsageError, match=r"files of hourly, version 1, were deleted"):
         roll_back(lake.pipeline, numbers(lake)[0], "wrong fares")
     assert lake.read() == lake.newest, "what readers see lies elsewhere"
+
+
+def test_a_file_that_an_output_has_lost_is_no_fault_of_its_published_table(
+    lake: PublishedLake,
+) -> None:
+    seen = lake.read()
+    before = {file.name for file in lake.output.local.glob("*.parquet")}
+    lake.run({("EWR", 1): 9})
+    for file in lake.output.local.glob("*.parquet"):
+        if file.name not in before:
+            file.unlink()
+    with pytest.raises(StateRefused) as refused:
+        lake.publish()
+    assert f"{lake.output} is damaged or has lost files; restore it" in str(refused.value)
+    assert "published" not in str(refused.value).split(";")[0]
+    assert lake.read() == seen
 
 
 @pytest.mark.parametrize(

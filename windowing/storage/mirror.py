@@ -96,7 +96,8 @@ def show_version(mirror: Mirror, wanted: VersionFiles, number: int) -> None:
     """Makes a mirror show a version of its original under a number, in one commit.
 
     Nothing is done where it does so already. So it can be called again wherever it failed, and
-    makes no change twice. Busy where another commit comes first.
+    makes no change twice. Busy where another commit comes first. TableError with the path of the
+    mirror or of its original, whichever is damaged.
     """
     with errors_explained(mirror.home):
         opened = _open(mirror)
@@ -247,11 +248,13 @@ def _bring(
     """Puts a file where the mirror lies. No commit names it yet."""
     target = mirror.home / _find_name(file, there)
     if file.kept is not None:
-        return write_plain(file, wanted.schema, target)
-    described = read_footer(file.original)
+        return write_plain(file, wanted, target)
+    with errors_explained(wanted.table):
+        described = read_footer(file.original)
     if not described.plain:
-        return write_plain(file, wanted.schema, mirror.home / name_rewritten(file))
-    store_of(target).copy(file.original, target)
+        return write_plain(file, wanted, mirror.home / name_rewritten(file))
+    with errors_explained(wanted.table):
+        store_of(target).copy(file.original, target)
     return replace(described, path=target)
 
 

@@ -163,19 +163,25 @@ def name_rewritten(file: PlainFile) -> str:
     return f"{file.name.removesuffix('.parquet')}{_PLAIN}.parquet"
 
 
-def write_plain(file: PlainFile, schema: pa.Schema, target: Location) -> ParquetFile:
-    """Writes the rows of `file` that are still there as a file with the types of `schema`.
+def write_plain(file: PlainFile, version: VersionFiles, target: Location) -> ParquetFile:
+    """Writes the rows of `file` that are still there as a file with the types of its version.
 
-    A file that is there already stays, because it has the same content.
+    A file that is there already stays, because it has the same content. TableError where the table
+    of that version has lost the original.
     """
+    with errors_explained(version.table):
+        written = _render_plain(file, version.schema)
+    if not store_of(target).create(target, written.to_pybytes()):
+        return read_footer(target)
+    return describe_parquet(target, pa.BufferReader(written))
+
+
+def _render_plain(file: PlainFile, schema: pa.Schema) -> pa.Buffer:
     content = pa.BufferOutputStream()
     with pq.ParquetWriter(content, schema, compression="zstd", compression_level=3) as writer:
         for rows in _iterate_rows(file, schema):
             writer.write_table(rows)
-    written = content.getvalue()
-    if not store_of(target).create(target, written.to_pybytes()):
-        return read_footer(target)
-    return describe_parquet(target, pa.BufferReader(written))
+    return content.getvalue()
 
 
 def read_plain(file: PlainFile, schema: pa.Schema) -> pa.Table:

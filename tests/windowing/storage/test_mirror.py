@@ -439,3 +439,23 @@ def test_a_damaged_mirror_is_named(tmp_path: Path) -> None:
     (lake.mirror.home.local / "_delta_log" / f"{0:020}.json").write_text("{")
     with pytest.raises(TableError, match="published/t"):
         lake.show(1)
+
+
+@pytest.mark.parametrize("step", ["append", "merge"])
+def test_a_file_that_the_original_has_lost_is_missed_there(tmp_path: Path, step: str) -> None:
+    lake = Lake(tmp_path)
+    lake.append({("a", 1): 1, ("a", 2): 1})
+    lake.show(1)
+    before = {file.name for file in lake.table.local.glob("*.parquet")}
+    if step == "append":
+        lake.append({("a", 3): 1})
+    else:
+        lake.merge({("a", 1): 2})
+        forget_commits(lake.table)
+    for file in lake.table.local.glob("*.parquet"):
+        if file.name not in before:
+            file.unlink()
+    with pytest.raises(TableError) as raised:
+        lake.show(2)
+    assert raised.value.path == lake.table
+    assert model_of(lake.copy.to_pyarrow_table()) == lake.versions[1]
