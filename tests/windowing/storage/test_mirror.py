@@ -459,3 +459,18 @@ def test_a_file_that_the_original_has_lost_is_missed_there(tmp_path: Path, step:
         lake.show(2)
     assert raised.value.path == lake.table
     assert model_of(lake.copy.to_pyarrow_table()) == lake.versions[1]
+
+
+def test_no_file_of_other_rows_is_brought_for_a_layout(tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    for n in range(3):
+        lake.append({("a", n): n})
+    lake.show(3)
+    before = {file.name for file in lake.mirror.home.local.iterdir()}
+    lake.merge({("a", 0): 7})
+    assert not share_layout(lake.mirror, list_version(lake.table, 4))
+    lake.compact()
+    assert not share_layout(lake.mirror, list_version(lake.table, 5))
+    forget_commits(lake.table)
+    assert not share_layout(lake.mirror, list_version(lake.table, 5))
+    assert {file.name for file in lake.mirror.home.local.iterdir()} == before
