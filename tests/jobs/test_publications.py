@@ -1,16 +1,19 @@
 """Publications by their numbers: listed, published again, and compared. No JVM."""
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from shutil import copy, copytree, rmtree
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from deltalake import DeltaTable
 
 from jobs.cli.main import main
 from jobs.diagnosis.pointer import POINTER, read_pointer
-from jobs.publish import publish, rebuild_pointer, roll_back
+from jobs.publication.editions import drop_outdated_of_left
+from jobs.publish import publish, rebuild_pointer, repoint_published, roll_back
 from jobs.reset import holding, reset
 from tests.support.long_lived_pipeline import Crasher, ends_at
 from tests.support.published_lake import COLUMNS, IDENTITY, PublishedLake
@@ -19,6 +22,8 @@ from windowing.doctor.rule import of_pointer
 from windowing.errors import StateRefused, UsageError
 from windowing.ledger.rule import ERASE_DONE, ERASE_INTENT, EVOLVE_DONE, PUBLISH, LedgerEntry
 from windowing.ledger.table import read_history, record_entries
+from windowing.location import Location
+from windowing.merge.rule import published_name
 
 
 @pytest.fixture
@@ -313,3 +318,56 @@ def test_an_edited_pointer_is_found(lake: PublishedLake) -> None:
     rebuild_pointer(lake.pipeline, past)
     pointed = read_pointer(lake.pipeline)
     assert not [*of_pointer(pointed.step, pointed.versions, past)]
+
+
+@dataclass(frozen=True)
+class Left:
+    """A window that the spec has no more, with the rows, versions and publications of `hourly`."""
+
+    lake: PublishedLake
+
+    def __post_init__(self) -> None:
+        for source, target in ((self.lake.output, self.output), (self.lake.table, self.table)):
+            copytree(source.local, target.local)
+
+    @property
+    def output(self) -> Location:
+        """What was its output."""
+        return self.lake.pipeline.table("left")
+
+    @property
+    def table(self) -> Location:
+        """Its published table."""
+        return self.lake.pipeline.table(published_name("left"))
+
+    def forget(self) -> None:
+        """What an erasure of EWR, which all rows are of, does to the output and readers."""
+        DeltaTable(self.output.text).delete("place = 'EWR'")
+        past = read_history(self.lake.pipeline)
+        repoint_published(self.lake.pipeline, past, {"hourly": 3})
+
+
+def test_a_left_window_is_erased_from_with_its_output(lake: PublishedLake) -> None:
+    left = Left(lake)
+    assert not drop_outdated_of_left(lake.pipeline)
+    left.forget()
+    assert not open_delta(left.table).to_pyarrow_table().num_rows
+    assert lake.read() == lake.newest
+
+
+@pytest.mark.parametrize("lost", ["_delta_log", "."])
+def test_nothing_is_left_of_a_window_without_an_output(lake: PublishedLake, lost: str) -> None:
+    left = Left(lake)
+    rmtree(left.output.local)
+    half = left.table.parent / "half" / "part-0.parquet"
+    half.local.parent.mkdir()
+    copy(next(left.table.local.glob("*.parquet")), half.local)
+    (left.table.parent / "notes.txt").local.touch()
+    if lost != ".":
+        rmtree(left.table.local / lost)
+    assert drop_outdated_of_left(lake.pipeline) == ("half", "left")
+    assert sorted(left.table.parent.local.iterdir()) == [
+        lake.table.local,
+        left.table.parent.local / "notes.txt",
+    ]
+    assert lake.read() == lake.newest
