@@ -153,7 +153,7 @@ def _describe_erased(pipeline: "Pipeline", what: str, done: "Erased") -> list[st
     if done.dropped_tables:
         sentences.append(
             f"Deleted: {join_names(done.dropped_tables)}, because the spec no longer has these "
-            "windows and they can't be shown from their outputs any more."
+            "windows, and their outputs are gone or have other rows."
         )
     if done.resumed:
         sentences.append("This erase also finished one that was interrupted.")

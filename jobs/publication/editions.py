@@ -18,7 +18,7 @@ from windowing.spec.reserved import PUBLISHED
 from windowing.storage.control import TableError
 from windowing.storage.files import list_tables
 from windowing.storage.kept_open import forget_version, has_commit, newest_version
-from windowing.storage.mirror import Mirror, share_layout, show_version
+from windowing.storage.mirror import Mirror, has_rows, share_layout, show_version
 from windowing.storage.store import store_of
 from windowing.storage.version_files import VersionFiles, list_version
 
@@ -59,9 +59,10 @@ def list_newest_of_left(pipeline: Pipeline) -> Editions:
 def drop_outdated_of_left(pipeline: Pipeline) -> tuple[str, ...]:
     """Deletes published tables of left windows that can't show what is left there; which ones.
 
-    That is one whose output was deleted.
+    That is one whose output was deleted, and one that shows other rows than the newest ones of its
+    output: nothing judges these any more. Nothing may have been deleted from outputs yet.
     """
-    dropped = tuple(name for name in _list_left(pipeline) if not _follows_output(pipeline, name))
+    dropped = tuple(name for name in _list_left(pipeline) if not _shows_newest(pipeline, name))
     for name in dropped:
         _delete_table(pipeline.table(published_name(name)))
     return dropped
@@ -81,6 +82,20 @@ def _list_left(pipeline: Pipeline) -> list[str]:
 def _follows_output(pipeline: Pipeline, name: str) -> bool:
     is_table = has_commit(pipeline.table(published_name(name)))
     return is_table and has_commit(pipeline.table(name))
+
+
+def _shows_newest(pipeline: Pipeline, name: str) -> bool:
+    if not _follows_output(pipeline, name):
+        return False
+    output, shown = pipeline.table(name), find_mirror(pipeline, name)
+    newest = list_version(output, newest_version(output))
+    try:
+        return has_rows(shown, newest)
+    except TableError as error:
+        if error.path == output:
+            raise
+        # Others have damaged it, and nothing makes it again.
+        return False
 
 
 def _delete_table(table: Location) -> None:

@@ -341,7 +341,7 @@ class Left:
         return self.lake.pipeline.table(published_name("left"))
 
     def forget(self) -> None:
-        """What an erasure of EWR, which all rows are of, does to the output and readers."""
+        """What an erasure of EWR does to the output and readers."""
         DeltaTable(self.output.text).delete("place = 'EWR'")
         past = read_history(self.lake.pipeline)
         repoint_published(self.lake.pipeline, past, {"hourly": 3})
@@ -353,6 +353,40 @@ def test_a_left_window_is_erased_from_with_its_output(lake: PublishedLake) -> No
     left.forget()
     assert not open_delta(left.table).to_pyarrow_table().num_rows
     assert lake.read() == lake.newest
+
+
+def test_rows_of_a_left_window_that_were_never_published_are_not_shown(lake: PublishedLake) -> None:
+    left = Left(lake)
+    DeltaTable(left.output.text).update(predicate="place = 'EWR'", new_values={"n": 666})
+    assert drop_outdated_of_left(lake.pipeline) == ("left",)
+    left.forget()
+    assert not left.table.local.exists()
+    assert left.output.local.exists()
+
+
+def test_a_left_window_whose_files_were_compacted_is_shown_on(lake: PublishedLake) -> None:
+    lake.run({("LGA", 5): 1})
+    lake.publish()
+    left = Left(lake)
+    opened = DeltaTable(left.output.text)
+    assert opened.optimize.compact()["numFilesRemoved"] == 2
+    opened = DeltaTable(left.output.text)
+    opened.create_checkpoint()
+    for commit in (left.output.local / "_delta_log").glob("*.json"):
+        if int(commit.stem) < opened.version():
+            commit.unlink()
+    assert not drop_outdated_of_left(lake.pipeline)
+    left.forget()
+    assert {row["place"] for row in open_delta(left.table).to_pyarrow_table().to_pylist()} == {
+        "LGA"
+    }
+
+
+def test_a_damaged_table_of_a_left_window_is_deleted(lake: PublishedLake) -> None:
+    left = Left(lake)
+    (left.table.local / "_delta_log" / f"{0:020}.json").write_text("{")
+    assert drop_outdated_of_left(lake.pipeline) == ("left",)
+    assert not left.table.local.exists()
 
 
 @pytest.mark.parametrize("lost", ["_delta_log", "."])

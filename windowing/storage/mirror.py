@@ -127,6 +127,22 @@ def share_layout(mirror: Mirror, wanted: VersionFiles) -> bool:
         return True
 
 
+def has_rows(mirror: Mirror, wanted: VersionFiles) -> bool:
+    """Whether a mirror has just the rows of a version; not where that is too much to be compared.
+
+    No file is brought and nothing is committed.
+    """
+    with errors_explained(mirror.home):
+        opened = _open(mirror)
+        if opened is None:
+            return False
+        edition = _list_edition(mirror, opened, wanted)
+        if not edition.gone or not edition.missing:
+            return not edition.gone and not edition.missing
+        changes = _find_changes(mirror, opened, edition)
+        return changes is not None and not changes.count
+
+
 @dataclass(frozen=True)
 class _Edition:
     """What a commit is to make of a mirror: files that come and go, and the rows that differ.
@@ -182,16 +198,21 @@ def _advance(mirror: Mirror, opened: PlainTable, wanted: VersionFiles, number: i
 
 def _compare(mirror: Mirror, opened: PlainTable, wanted: VersionFiles) -> _Edition:
     """What is known before any file is brought."""
+    edition = _list_edition(mirror, opened, wanted)
+    # Where files only come or only go, so do all of their rows.
+    if edition.gone and edition.missing and _has_feed(wanted):
+        return replace(edition, changes=_find_changes(mirror, opened, edition))
+    return edition
+
+
+def _list_edition(mirror: Mirror, opened: PlainTable, wanted: VersionFiles) -> _Edition:
+    """The files that come and go; which rows differ is not looked for."""
     there = _list_there(mirror, opened)
     kept = _name_files(wanted, there)
     gone = tuple(file for name, file in there.items() if name not in kept)
     files = [file for file in wanted.files if file.rows]
     missing = tuple(file for file in files if _find_name(file, there) not in there)
-    edition = _Edition(wanted, there, missing, gone, None)
-    # Where files only come or only go, so do all of their rows.
-    if gone and missing and _has_feed(wanted):
-        return replace(edition, changes=_find_changes(mirror, opened, edition))
-    return edition
+    return _Edition(wanted, there, missing, gone, None)
 
 
 def _find_changes(mirror: Mirror, opened: PlainTable, edition: _Edition) -> RowChanges | None:

@@ -24,7 +24,14 @@ from windowing.location import Location
 from windowing.storage import plain_table, row_changes
 from windowing.storage.arrow_merge import Clauses
 from windowing.storage.control import TableError
-from windowing.storage.mirror import Mirror, Shown, find_shown, share_layout, show_version
+from windowing.storage.mirror import (
+    Mirror,
+    Shown,
+    find_shown,
+    has_rows,
+    share_layout,
+    show_version,
+)
 from windowing.storage.plain_table import PlainTable
 from windowing.storage.version_files import list_version
 
@@ -474,3 +481,18 @@ def test_no_file_of_other_rows_is_brought_for_a_layout(tmp_path: Path) -> None:
     forget_commits(lake.table)
     assert not share_layout(lake.mirror, list_version(lake.table, 5))
     assert {file.name for file in lake.mirror.home.local.iterdir()} == before
+
+
+def test_whether_a_mirror_has_the_rows_of_a_version_is_known(tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    assert not has_rows(lake.mirror, list_version(lake.table, 0)), "there is no mirror yet"
+    lake.append({("a", 1): 1, ("a", 2): 2})
+    lake.append({("b", 1): 1})
+    lake.show(2)
+    lake.merge({("a", 1): 3})
+    lake.merge({("a", 1): 1})
+    lake.compact()
+    lake.append({("c", 1): 1})
+    found = [has_rows(lake.mirror, list_version(lake.table, version)) for version in range(7)]
+    assert found == [lake.versions[version] == lake.versions[2] for version in range(7)]
+    assert sum(found) == 3
