@@ -347,7 +347,9 @@ def _drop_older_versions(
     # Readers have to leave the older versions before their files are deleted.
     if past.published is not None:
         past = repoint_published(pipeline, past, versions)
-    published = map(published_name, list_published(pipeline))
+    published = [published_name(window) for window in list_published(pipeline)]
+    for name in published:
+        staged_files.drop_staged(pipeline.table(name))
     outdated = [name for name in published if table_retention.has_past(spark, pipeline.table(name))]
     delete_old_files(batch, (*stale, *outdated))
     return past, versions
