@@ -138,6 +138,6 @@ def _damage_explained(pipeline: Pipeline, windows: Iterable[str]) -> Iterator[No
             raise
         raise StateRefused(
             "TABLE_CHANGED",
-            f"{error.path} was changed by others, or is damaged; move it away, and "
-            f"`tidemark publish` makes it again",
+            f"{error.path} was changed by others, or is damaged; move it out of {pipeline.root}, "
+            "and `tidemark publish` makes it again",
         ) from error

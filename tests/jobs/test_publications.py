@@ -225,6 +225,16 @@ def test_a_file_that_an_output_has_lost_is_no_fault_of_its_published_table(
     assert lake.read() == seen
 
 
+def test_a_damaged_published_table_is_moved_out_and_made_again(lake: PublishedLake) -> None:
+    (lake.table.local / "_delta_log" / f"{0:020}.json").write_text("{")
+    with pytest.raises(StateRefused) as refused:
+        publish(lake.pipeline)
+    assert f"move it out of {lake.pipeline.root}, and" in str(refused.value)
+    lake.table.local.rename(lake.home / "hourly.bad")
+    publish(lake.pipeline)
+    assert lake.read() == lake.newest
+
+
 @pytest.mark.parametrize(
     ("words", "wrong"),
     [
