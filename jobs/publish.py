@@ -100,7 +100,7 @@ def roll_back(pipeline: Pipeline, to: int | None, reason: str) -> RolledBack:
     with held_here(pipeline):
         past = read_history(pipeline)
         chosen = choose_earlier(pipeline, past, to)
-        editions = list_earlier(pipeline, chosen)
+        editions = list_earlier(pipeline, past, chosen)
         now = past.published
         is_new = now is None or not has_same_outputs(pipeline, now, chosen)
         if is_new:

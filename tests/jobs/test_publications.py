@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from shutil import copy, copytree, rmtree
 from typing import Any
@@ -207,6 +208,38 @@ def test_a_version_whose_files_are_gone_is_not_published_again(lake: PublishedLa
     with pytest.raises(UsageError, match=r"files of hourly, version 1, were deleted"):
         roll_back(lake.pipeline, numbers(lake)[0], "wrong fares")
     assert lake.read() == lake.newest, "what readers see lies elsewhere"
+
+
+def test_a_version_that_maintenance_may_delete_is_not_published_again(lake: PublishedLake) -> None:
+    first, second, _ = numbers(lake)
+    age_commit(lake, 2, timedelta(days=8))
+    with pytest.raises(UsageError, match=r"maintenance may delete files of hourly, version 1"):
+        roll_back(lake.pipeline, first, "wrong fares")
+    assert roll_back(lake.pipeline, second, "wrong fares").is_new
+    longer = {"delta.deletedFileRetentionDuration": "interval 2 weeks"}
+    DeltaTable(lake.output.text).alter.set_table_properties(longer)
+    assert roll_back(lake.pipeline, first, "wrong fares").is_new
+    age_commit(lake, 2, timedelta(days=8))
+    assert not roll_back(lake.pipeline, first, "wrong fares").is_new, "maintenance keeps it"
+
+
+def test_a_version_of_which_the_newest_has_all_files_stays(tmp_path: Path) -> None:
+    made = PublishedLake(tmp_path)
+    for hour in range(2):
+        made.run({("EWR", hour): 1})
+        made.publish()
+    age_commit(made, 2, timedelta(days=800))
+    assert roll_back(made.pipeline, numbers(made)[0], "wrong fares").is_new
+
+
+def age_commit(lake: PublishedLake, version: int, age: timedelta) -> None:
+    """A version of the output seems to have been written that long ago."""
+    commit = lake.output.local / "_delta_log" / f"{version:020}.json"
+    lines = [json.loads(line) for line in commit.read_text().splitlines()]
+    for line in lines:
+        if "commitInfo" in line:
+            line["commitInfo"]["timestamp"] -= int(age.total_seconds() * 1000)
+    commit.write_text("\n".join(map(json.dumps, lines)))
 
 
 def test_a_file_that_an_output_has_lost_is_no_fault_of_its_published_table(
