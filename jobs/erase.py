@@ -23,7 +23,7 @@ from jobs.maintenance.erasure import (
 )
 from jobs.maintenance.subject import Subject, compute_erasure, read_key, read_value
 from jobs.microbatch.context import RunContext, context_after
-from jobs.publication.editions import list_published
+from jobs.publication.editions import drop_outdated_of_left, list_published
 from jobs.publish import repoint_published
 from jobs.recompute.erased_ids import delete_ids
 from jobs.recompute.erased_totals import count_all_erased, count_changes, count_events_of_key
@@ -68,15 +68,17 @@ class Erased:
     `rows` has the rows deleted by table, and `windows` what became of the outputs where the events
     of a value counted, which are rebuilt. The source is not changed: of such rows it has
     `source_rows`, which are not counted where only keys were erased. `left_tables` are outputs of
-    windows that the spec no longer has, so that they can't be rebuilt. It has `resumed` an erasure
-    that was interrupted; of an `unknown` one, by an earlier release, the ledger does not say which
-    key it was.
+    windows that the spec no longer has, so that they can't be rebuilt. `dropped_tables` are the
+    published tables of such windows that were deleted. It has `resumed` an erasure that was
+    interrupted; of an `unknown` one, by an earlier release, the ledger does not say which key it
+    was.
     """
 
     rows: Mapping[str, int]
     windows: Mapping[str, Changed] = field(default_factory=dict)
     source_rows: int | None = None
     left_tables: tuple[str, ...] = ()
+    dropped_tables: tuple[str, ...] = ()
     resumed: bool = False
     unknown: bool = False
 
@@ -295,6 +297,8 @@ def _erase_everywhere(
     """Deletes what is `due` from all tables, and records that; adds to what was `found` before."""
     pipeline = batch.pipeline
     rows = dict(found.rows)
+    # Whether one shows what its output has is known as long as that has all of its rows.
+    dropped = drop_outdated_of_left(pipeline)
     # What outputs showed before is deleted with their older versions; that of other keys is kept.
     keep_revisions(batch.spark, pipeline)
     crashpoint("erase.kept")
@@ -321,7 +325,8 @@ def _erase_everywhere(
     left = [name for name in removed_tables if not is_internal(name)]
     if set(due.columns) <= set(batch.keys):
         left = []
-    return replace(found, rows=rows, left_tables=tuple(left))
+    dropped_tables = tuple(map(published_name, dropped))
+    return replace(found, rows=rows, left_tables=tuple(left), dropped_tables=dropped_tables)
 
 
 def _drop_older_versions(
@@ -342,7 +347,9 @@ def _drop_older_versions(
     # Readers have to leave the older versions before their files are deleted.
     if past.published is not None:
         past = repoint_published(pipeline, past, versions)
-    published = map(published_name, list_published(pipeline))
+    published = [published_name(window) for window in list_published(pipeline)]
+    for name in published:
+        staged_files.drop_staged(pipeline.table(name))
     outdated = [name for name in published if table_retention.has_past(spark, pipeline.table(name))]
     delete_old_files(batch, (*stale, *outdated))
     return past, versions

@@ -187,6 +187,8 @@ def _maintain_published(batch: RunContext, names: Sequence[str]) -> None:
     One that shows other rows than the newest version of its output keeps its files.
     """
     pipeline = batch.pipeline
+    for name in names:
+        staged_files.drop_staged(pipeline.table(name))
     newest = {w.name: newest_version(pipeline.table(w.name)) for w in pipeline.windows}
     there = {name: version for name, version in newest.items() if published_name(name) in names}
     share_layouts(pipeline, list_editions(pipeline, there))

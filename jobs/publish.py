@@ -13,7 +13,7 @@ from expectations.table import read_newest, read_validated
 from jobs.diagnosis.pointer import POINTER, advance_pointer
 from jobs.foreign_errors.control_errors import control_errors_explained
 from jobs.locking.lock_file import held_here
-from jobs.publication.earlier import choose_earlier, list_earlier
+from jobs.publication.earlier import choose_earlier, has_same_outputs, list_earlier
 from jobs.publication.editions import (
     Editions,
     list_editions,
@@ -91,24 +91,25 @@ def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
 def roll_back(pipeline: Pipeline, to: int | None, reason: str) -> RolledBack:
     """Publishes an earlier publication again, as a publication of its own with a reason.
 
-    `to` is its number; None stands for the last one of other versions than readers use now. State,
-    outputs and watermark stay as they are, and the next publication is that of the newest validated
-    run. Nothing is recorded where readers use those versions already. Raises UsageError where that
-    publication does not exist, can't be read any more, or must not be undone, StateRefused where
-    the ledger is damaged, and Busy.
+    `to` is its number; None stands for the last one with other versions of the outputs than readers
+    use now. State, outputs and watermark stay as they are, and the next publication is that of the
+    newest validated run. Nothing is recorded where readers use those versions already. Raises
+    UsageError where that publication does not exist, can't be read any more, or must not be undone,
+    StateRefused where the ledger is damaged, and Busy.
     """
     with held_here(pipeline):
         past = read_history(pipeline)
         chosen = choose_earlier(pipeline, past, to)
-        editions = list_earlier(pipeline, chosen)
+        editions = list_earlier(pipeline, past, chosen)
         now = past.published
-        is_new = now is None or now.versions != chosen.versions
+        is_new = now is None or not has_same_outputs(pipeline, now, chosen)
         if is_new:
             note = Rollback(chosen.seq, reason).as_note(parse_note(chosen.note))
             at = micros(datetime.now(UTC))
             past = record_entries(pipeline, past, [replace(chosen, at=at, note=note)])
             crashpoint("publish.noted")
-        result = _describe(past, chosen.run or 0, editions)
+        run = None if past.published is None else past.published.run
+        result = _describe(past, run or 0, editions)
         _show(pipeline, past, editions, result)
         return RolledBack(chosen.seq, result, is_new)
 

@@ -150,6 +150,11 @@ def _describe_erased(pipeline: "Pipeline", what: str, done: "Erased") -> list[st
             f"Not erased: what {join_names(done.left_tables)} counted of it, because the spec no "
             "longer has these windows; delete the tables if nobody reads them."
         )
+    if done.dropped_tables:
+        sentences.append(
+            f"Deleted: {join_names(done.dropped_tables)}, because the spec no longer has these "
+            "windows, and their outputs are gone or have other rows."
+        )
     if done.resumed:
         sentences.append("This erase also finished one that was interrupted.")
     if done.unknown:

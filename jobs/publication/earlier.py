@@ -1,8 +1,10 @@
 """Which earlier publication is published again, and whether its rows are all still there."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 
 from windowing.errors import UsageError
+from windowing.grid.zone import moment
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import PUBLISH, LedgerEntry
 from windowing.merge.rule import complete_table
@@ -10,6 +12,9 @@ from windowing.report.publications import find_undone
 from windowing.report.text import instant_us
 from windowing.spec.pipeline import Pipeline
 from windowing.storage.control import TableError
+from windowing.storage.files import committed_us
+from windowing.storage.kept_open import newest_version
+from windowing.storage.plain_log import find_file_retention
 from windowing.storage.store import store_of
 from windowing.storage.version_files import PlainFile, VersionFiles, list_version
 
@@ -30,7 +35,7 @@ def find_publication(pipeline: Pipeline, past: LedgerHistory, number: int) -> Le
 
 
 def choose_earlier(pipeline: Pipeline, past: LedgerHistory, number: int | None) -> LedgerEntry:
-    """The publication to go back to: that of a number, or the last one with other versions.
+    """The publication to go back to: that of a number, or the last one of other outputs.
 
     UsageError where there is none, or where an erasure or a change of the spec came after it, which
     must not be undone for readers.
@@ -39,7 +44,8 @@ def choose_earlier(pipeline: Pipeline, past: LedgerHistory, number: int | None) 
     if now is None:
         raise UsageError(f"{pipeline.name}: nothing is published yet, so nothing is rolled back")
     if number is None:
-        earlier = [e for e in past.entries if e.step == PUBLISH and e.versions != now.versions]
+        published = [entry for entry in past.entries if entry.step == PUBLISH]
+        earlier = [entry for entry in published if not has_same_outputs(pipeline, entry, now)]
         if not earlier:
             raise UsageError(f"{pipeline.name} has no publication of other versions")
         chosen = earlier[-1]
@@ -55,11 +61,24 @@ def choose_earlier(pipeline: Pipeline, past: LedgerHistory, number: int | None) 
     return chosen
 
 
-def list_earlier(pipeline: Pipeline, entry: LedgerEntry) -> Mapping[str, VersionFiles]:
+def has_same_outputs(pipeline: Pipeline, one: LedgerEntry, other: LedgerEntry) -> bool:
+    """Whether readers see the same versions of the outputs by both.
+
+    Versions of state and of refused rows, which runs may change alone, do not count.
+    """
+    names = [window.name for window in pipeline.windows]
+    return all(one.versions.get(name) == other.versions.get(name) for name in names)
+
+
+def list_earlier(
+    pipeline: Pipeline, past: LedgerHistory, entry: LedgerEntry
+) -> Mapping[str, VersionFiles]:
     """The files of the outputs as they were published.
 
-    UsageError where a version of an output, or of the table with which it is read, is gone.
+    UsageError where a version of an output, or of the table with which it is read, is gone or may
+    be deleted by the next maintenance, which keeps those that readers use.
     """
+    in_use = {} if past.published is None else past.published.versions
     found = {}
     for window in pipeline.windows:
         if window.name not in entry.versions:
@@ -73,6 +92,11 @@ def list_earlier(pipeline: Pipeline, entry: LedgerEntry) -> Mapping[str, Version
                 raise UsageError(
                     f"{pipeline.name}: publication {entry.seq} can't be read any more, because "
                     f"files of {table}, version {version}, were deleted by maintenance"
+                )
+            if version != in_use.get(table) and _may_be_deleted(files):
+                raise UsageError(
+                    f"{pipeline.name}: publication {entry.seq} can't be published again, because "
+                    f"maintenance may delete files of {table}, version {version}, at any time"
                 )
             if table == window.name:
                 found[table] = files
@@ -89,6 +113,23 @@ def _list_there(pipeline: Pipeline, table: str, version: int) -> VersionFiles | 
     there = set(store_of(path).list_names(path))
     missing = [*_find_missing(found.files, there)]
     return None if missing else found
+
+
+def _may_be_deleted(version: VersionFiles) -> bool:
+    """Whether a version was replaced so long ago that nothing keeps its files any more.
+
+    By then logs may have forgotten when these were removed, so it would be too late to keep them
+    longer.
+    """
+    path, last = version.table, newest_version(version.table)
+    newest = list_version(path, last)
+    if {file.original for file in version.files} <= {file.original for file in newest.files}:
+        return False
+    kept = find_file_retention(newest.settings)
+    if kept is None:
+        return False
+    replaced_us = committed_us(path, version.version + 1)
+    return replaced_us is None or datetime.now(UTC) - moment(replaced_us) >= kept
 
 
 def _find_missing(files: Iterable[PlainFile], there: set[str]) -> Iterator[PlainFile]:

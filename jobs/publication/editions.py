@@ -11,13 +11,15 @@ from functools import partial
 
 from jobs.microbatch.parallel import run_parallel
 from windowing.errors import StateRefused
+from windowing.location import Location
 from windowing.merge.rule import identity, published_name
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.reserved import PUBLISHED
 from windowing.storage.control import TableError
 from windowing.storage.files import list_tables
-from windowing.storage.kept_open import newest_version
-from windowing.storage.mirror import Mirror, share_layout, show_version
+from windowing.storage.kept_open import forget_version, has_commit, newest_version
+from windowing.storage.mirror import Mirror, has_rows, share_layout, show_version
+from windowing.storage.store import store_of
 from windowing.storage.version_files import VersionFiles, list_version
 
 Editions = Mapping[str, VersionFiles]
@@ -49,11 +51,59 @@ def list_editions(pipeline: Pipeline, versions: Mapping[str, int]) -> Editions:
 
 def list_newest_of_left(pipeline: Pipeline) -> Editions:
     """The newest versions of outputs that the spec has no more and that have a published table."""
-    known = {window.name for window in pipeline.windows}
-    left = [name for name in list_published(pipeline) if name not in known]
+    left = [name for name in _list_left(pipeline) if _follows_output(pipeline, name)]
     newest = {name: newest_version(pipeline.table(name)) for name in left}
-    there = {name: version for name, version in newest.items() if version >= 0}
-    return {name: list_version(pipeline.table(name), version) for name, version in there.items()}
+    return {name: list_version(pipeline.table(name), version) for name, version in newest.items()}
+
+
+def drop_outdated_of_left(pipeline: Pipeline) -> tuple[str, ...]:
+    """Deletes published tables of left windows that can't show what is left there; which ones.
+
+    That is one whose output was deleted, and one that shows other rows than the newest ones of its
+    output: nothing judges these any more. Nothing may have been deleted from outputs yet.
+    """
+    dropped = tuple(name for name in _list_left(pipeline) if not _shows_newest(pipeline, name))
+    for name in dropped:
+        _delete_table(pipeline.table(published_name(name)))
+    return dropped
+
+
+def _list_left(pipeline: Pipeline) -> list[str]:
+    """What the directory of published tables has beside those of the spec, in order.
+
+    A directory without a log may have files of a table, and is deleted with what it has.
+    """
+    home = pipeline.table(PUBLISHED)
+    store = store_of(home)
+    names = {*store.list_names(home)} - {window.name for window in pipeline.windows}
+    return sorted(name for name in names if any(store.list_names(home / name)))
+
+
+def _follows_output(pipeline: Pipeline, name: str) -> bool:
+    is_table = has_commit(pipeline.table(published_name(name)))
+    return is_table and has_commit(pipeline.table(name))
+
+
+def _shows_newest(pipeline: Pipeline, name: str) -> bool:
+    if not _follows_output(pipeline, name):
+        return False
+    output, shown = pipeline.table(name), find_mirror(pipeline, name)
+    newest = list_version(output, newest_version(output))
+    try:
+        return has_rows(shown, newest)
+    except TableError as error:
+        if error.path == output:
+            raise
+        # Others have damaged it, and nothing makes it again.
+        return False
+
+
+def _delete_table(table: Location) -> None:
+    """Deletes the log first: if it is killed, no log is left that names files which are gone."""
+    log = table / "_delta_log"
+    forget_version(table)
+    store_of(log).delete(log)
+    store_of(table).delete(table)
 
 
 def show_editions(pipeline: Pipeline, editions: Editions, number: int) -> None:
@@ -88,6 +138,6 @@ def _damage_explained(pipeline: Pipeline, windows: Iterable[str]) -> Iterator[No
             raise
         raise StateRefused(
             "TABLE_CHANGED",
-            f"{error.path} was changed by others, or is damaged; move it away, and "
-            f"`tidemark publish` makes it again",
+            f"{error.path} was changed by others, or is damaged; move it out of {pipeline.root}, "
+            "and `tidemark publish` makes it again",
         ) from error

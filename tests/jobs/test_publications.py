@@ -1,23 +1,30 @@
 """Publications by their numbers: listed, published again, and compared. No JVM."""
 
 import json
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
+from shutil import copy, copytree, rmtree
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from deltalake import DeltaTable
 
 from jobs.cli.main import main
 from jobs.diagnosis.pointer import POINTER, read_pointer
-from jobs.publish import publish, rebuild_pointer, roll_back
+from jobs.publication.editions import drop_outdated_of_left
+from jobs.publish import publish, rebuild_pointer, repoint_published, roll_back
 from jobs.reset import holding, reset
 from tests.support.long_lived_pipeline import Crasher, ends_at
 from tests.support.published_lake import COLUMNS, IDENTITY, PublishedLake
 from tests.support.published_readers import open_delta, read_feed, tell_difference
 from windowing.doctor.rule import of_pointer
-from windowing.errors import UsageError
+from windowing.errors import StateRefused, UsageError
 from windowing.ledger.rule import ERASE_DONE, ERASE_INTENT, EVOLVE_DONE, PUBLISH, LedgerEntry
 from windowing.ledger.table import read_history, record_entries
+from windowing.location import Location
+from windowing.merge.rule import published_name
 
 
 @pytest.fixture
@@ -123,6 +130,19 @@ def test_without_a_number_it_is_the_last_one_that_differs(lake: PublishedLake) -
     assert done["outputs"]["hourly"]["rows"] == 3
 
 
+def test_versions_of_other_tables_do_not_count(lake: PublishedLake) -> None:
+    past = read_history(lake.pipeline)
+    now = past.published
+    assert now is not None
+    again = replace(now, run=4, versions={**now.versions, "_seen": 7, "left": 2})
+    record_entries(lake.pipeline, past, [again])
+    *_, second, third, fourth = numbers(lake)
+    same = roll_back(lake.pipeline, third, "wrong fares")
+    assert (same.is_new, same.publication.run) == (False, 4)
+    assert numbers(lake)[-1] == fourth
+    assert roll_back(lake.pipeline, None, "wrong fares").to == second
+
+
 def test_a_rollback_to_what_readers_see_records_nothing(lake: PublishedLake) -> None:
     newest = numbers(lake)[-1]
     done = answer("publish", lake, "--rollback", str(newest), "--reason", "sure")
@@ -163,12 +183,89 @@ def test_what_was_erased_or_respecified_is_not_undone(lake: PublishedLake, step:
         roll_back(lake.pipeline, numbers(lake)[0], "wrong fares")
 
 
+def test_what_an_erasure_has_left_is_published_again(lake: PublishedLake) -> None:
+    past = read_history(lake.pipeline)
+    now = past.published
+    assert now is not None
+    begun = LedgerEntry(ERASE_INTENT, run=3, at=1)
+    erased = [begun, begun, now, now, LedgerEntry(ERASE_DONE, run=3, at=2, versions=now.versions)]
+    record_entries(lake.pipeline, past, erased)
+    *_, before, resumed, clean = numbers(lake)
+    lake.run({("EWR", 1): 666})
+    lake.publish()
+    for number in (before, resumed):
+        with pytest.raises(UsageError, match="because rows were erased since then"):
+            roll_back(lake.pipeline, number, "wrong fares")
+    assert roll_back(lake.pipeline, clean, "wrong fares").is_new
+    record_entries(lake.pipeline, read_history(lake.pipeline), [begun])
+    with pytest.raises(UsageError, match="because rows were erased since then"):
+        roll_back(lake.pipeline, clean, "wrong fares")
+
+
 def test_a_version_whose_files_are_gone_is_not_published_again(lake: PublishedLake) -> None:
     for file in lake.output.local.glob("*.parquet"):
         file.unlink()
     with pytest.raises(UsageError, match=r"files of hourly, version 1, were deleted"):
         roll_back(lake.pipeline, numbers(lake)[0], "wrong fares")
     assert lake.read() == lake.newest, "what readers see lies elsewhere"
+
+
+def test_a_version_that_maintenance_may_delete_is_not_published_again(lake: PublishedLake) -> None:
+    first, second, _ = numbers(lake)
+    age_commit(lake, 2, timedelta(days=8))
+    with pytest.raises(UsageError, match=r"maintenance may delete files of hourly, version 1"):
+        roll_back(lake.pipeline, first, "wrong fares")
+    assert roll_back(lake.pipeline, second, "wrong fares").is_new
+    longer = {"delta.deletedFileRetentionDuration": "interval 2 weeks"}
+    DeltaTable(lake.output.text).alter.set_table_properties(longer)
+    assert roll_back(lake.pipeline, first, "wrong fares").is_new
+    age_commit(lake, 2, timedelta(days=8))
+    assert not roll_back(lake.pipeline, first, "wrong fares").is_new, "maintenance keeps it"
+
+
+def test_a_version_of_which_the_newest_has_all_files_stays(tmp_path: Path) -> None:
+    made = PublishedLake(tmp_path)
+    for hour in range(2):
+        made.run({("EWR", hour): 1})
+        made.publish()
+    age_commit(made, 2, timedelta(days=800))
+    assert roll_back(made.pipeline, numbers(made)[0], "wrong fares").is_new
+
+
+def age_commit(lake: PublishedLake, version: int, age: timedelta) -> None:
+    """A version of the output seems to have been written that long ago."""
+    commit = lake.output.local / "_delta_log" / f"{version:020}.json"
+    lines = [json.loads(line) for line in commit.read_text().splitlines()]
+    for line in lines:
+        if "commitInfo" in line:
+            line["commitInfo"]["timestamp"] -= int(age.total_seconds() * 1000)
+    commit.write_text("\n".join(map(json.dumps, lines)))
+
+
+def test_a_file_that_an_output_has_lost_is_no_fault_of_its_published_table(
+    lake: PublishedLake,
+) -> None:
+    seen = lake.read()
+    before = {file.name for file in lake.output.local.glob("*.parquet")}
+    lake.run({("EWR", 1): 9})
+    for file in lake.output.local.glob("*.parquet"):
+        if file.name not in before:
+            file.unlink()
+    with pytest.raises(StateRefused) as refused:
+        lake.publish()
+    assert f"{lake.output} is damaged or has lost files; restore it" in str(refused.value)
+    assert "published" not in str(refused.value).split(";")[0]
+    assert lake.read() == seen
+
+
+def test_a_damaged_published_table_is_moved_out_and_made_again(lake: PublishedLake) -> None:
+    (lake.table.local / "_delta_log" / f"{0:020}.json").write_text("{")
+    with pytest.raises(StateRefused) as refused:
+        publish(lake.pipeline)
+    assert f"move it out of {lake.pipeline.root}, and" in str(refused.value)
+    lake.table.local.rename(lake.home / "hourly.bad")
+    publish(lake.pipeline)
+    assert lake.read() == lake.newest
 
 
 @pytest.mark.parametrize(
@@ -264,3 +361,90 @@ def test_an_edited_pointer_is_found(lake: PublishedLake) -> None:
     rebuild_pointer(lake.pipeline, past)
     pointed = read_pointer(lake.pipeline)
     assert not [*of_pointer(pointed.step, pointed.versions, past)]
+
+
+@dataclass(frozen=True)
+class Left:
+    """A window that the spec has no more, with the rows, versions and publications of `hourly`."""
+
+    lake: PublishedLake
+
+    def __post_init__(self) -> None:
+        for source, target in ((self.lake.output, self.output), (self.lake.table, self.table)):
+            copytree(source.local, target.local)
+
+    @property
+    def output(self) -> Location:
+        """What was its output."""
+        return self.lake.pipeline.table("left")
+
+    @property
+    def table(self) -> Location:
+        """Its published table."""
+        return self.lake.pipeline.table(published_name("left"))
+
+    def forget(self) -> None:
+        """What an erasure of EWR does to the output and readers."""
+        DeltaTable(self.output.text).delete("place = 'EWR'")
+        past = read_history(self.lake.pipeline)
+        repoint_published(self.lake.pipeline, past, {"hourly": 3})
+
+
+def test_a_left_window_is_erased_from_with_its_output(lake: PublishedLake) -> None:
+    left = Left(lake)
+    assert not drop_outdated_of_left(lake.pipeline)
+    left.forget()
+    assert not open_delta(left.table).to_pyarrow_table().num_rows
+    assert lake.read() == lake.newest
+
+
+def test_rows_of_a_left_window_that_were_never_published_are_not_shown(lake: PublishedLake) -> None:
+    left = Left(lake)
+    DeltaTable(left.output.text).update(predicate="place = 'EWR'", new_values={"n": 666})
+    assert drop_outdated_of_left(lake.pipeline) == ("left",)
+    left.forget()
+    assert not left.table.local.exists()
+    assert left.output.local.exists()
+
+
+def test_a_left_window_whose_files_were_compacted_is_shown_on(lake: PublishedLake) -> None:
+    lake.run({("LGA", 5): 1})
+    lake.publish()
+    left = Left(lake)
+    opened = DeltaTable(left.output.text)
+    assert opened.optimize.compact()["numFilesRemoved"] == 2
+    opened = DeltaTable(left.output.text)
+    opened.create_checkpoint()
+    for commit in (left.output.local / "_delta_log").glob("*.json"):
+        if int(commit.stem) < opened.version():
+            commit.unlink()
+    assert not drop_outdated_of_left(lake.pipeline)
+    left.forget()
+    assert {row["place"] for row in open_delta(left.table).to_pyarrow_table().to_pylist()} == {
+        "LGA"
+    }
+
+
+def test_a_damaged_table_of_a_left_window_is_deleted(lake: PublishedLake) -> None:
+    left = Left(lake)
+    (left.table.local / "_delta_log" / f"{0:020}.json").write_text("{")
+    assert drop_outdated_of_left(lake.pipeline) == ("left",)
+    assert not left.table.local.exists()
+
+
+@pytest.mark.parametrize("lost", ["_delta_log", "."])
+def test_nothing_is_left_of_a_window_without_an_output(lake: PublishedLake, lost: str) -> None:
+    left = Left(lake)
+    rmtree(left.output.local)
+    half = left.table.parent / "half" / "part-0.parquet"
+    half.local.parent.mkdir()
+    copy(next(left.table.local.glob("*.parquet")), half.local)
+    (left.table.parent / "notes.txt").local.touch()
+    if lost != ".":
+        rmtree(left.table.local / lost)
+    assert drop_outdated_of_left(lake.pipeline) == ("half", "left")
+    assert sorted(left.table.parent.local.iterdir()) == [
+        lake.table.local,
+        left.table.parent.local / "notes.txt",
+    ]
+    assert lake.read() == lake.newest

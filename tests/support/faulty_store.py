@@ -64,6 +64,10 @@ class PassingStore:
         """A change."""
         self._change(lambda: self.inner.delete(directory))
 
+    def drop_drafts(self, directory: Location) -> None:
+        """A change."""
+        self._change(lambda: self.inner.drop_drafts(directory))
+
     def _change(self, does: Callable[[], Result]) -> Result:
         return does()
 

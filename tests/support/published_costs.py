@@ -47,7 +47,7 @@ def main(rows: int) -> None:
         began = time.process_time()
         for n, file in enumerate(version.files):
             again = PlainFile(file.name, file.original, file.rows)
-            write_plain(again, version.schema, Location(f"{directory}/again/{n}.parquet"))
+            write_plain(again, version, Location(f"{directory}/again/{n}.parquet"))
         print(f"the whole output read and written again: {time.process_time() - began:.2f} CPU s")
 
 

@@ -118,7 +118,26 @@ def _describe(
 
 
 def find_undone(past: LedgerHistory, entry: LedgerEntry) -> LedgerEntry | None:
-    """A later step that must not be undone for readers: an erasure, or a change of the spec."""
-    later = (each for each in past.entries if each.seq > entry.seq)
+    """A later step that must not be undone for readers: an erasure, or a change of the spec.
+
+    The end of the erasure that made this publication is none, because it shows what was left.
+    """
+    own = _find_end(past, entry)
+    later = (each for each in past.entries if each.seq > entry.seq and each is not own)
     steps = (ERASE_INTENT, ERASE_DONE, EVOLVE_DONE)
     return next((each for each in later if each.step in steps), None)
+
+
+def _find_end(past: LedgerHistory, entry: LedgerEntry) -> LedgerEntry | None:
+    """The end of the erasure whose last publication `entry` is; None where it is that of none."""
+    erases, last = False, None
+    for each in past.entries:
+        if each.step == ERASE_INTENT:
+            erases, last = True, None
+        elif each.step == PUBLISH and erases:
+            last = each.seq
+        elif each.step == ERASE_DONE:
+            if last == entry.seq:
+                return each
+            erases, last = False, None
+    return None

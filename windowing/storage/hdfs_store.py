@@ -11,7 +11,6 @@ import os
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from uuid import uuid4
 
 import pyarrow as pa
 from hdfs_native import FileStatus
@@ -20,7 +19,7 @@ from windowing.location import Location
 from windowing.storage.hdfs_client import HdfsClient
 from windowing.storage.hdfs_tokens import Tokens, is_of_tokens
 from windowing.storage.parts_of_files import open_parts
-from windowing.storage.store import StoredFile, Tagged
+from windowing.storage.store import StoredFile, Tagged, is_draft, name_draft
 
 _ATTEMPTS = 3
 """How often a rename is tried at most, when no answer says what became of it."""
@@ -123,6 +122,12 @@ class HdfsStore:
         """Deletes a directory with all that is in it, at once; nothing where there is none."""
         self._client.delete(directory)
 
+    def drop_drafts(self, directory: Location) -> None:
+        """Deletes what killed processes have left of files that they were creating there."""
+        for name, found in self._list_directory(directory).items():
+            if is_draft(name) and not found.isdir:
+                self._client.delete(directory / name)
+
     def delete_file(self, file: Location) -> None:
         """Deletes a file; nothing where there is none."""
         found = self._client.find(file)
@@ -161,7 +166,7 @@ class HdfsStore:
         return Tokens(self._client)
 
     def _write_draft(self, file: Location, content: bytes) -> Location:
-        draft = file.parent / f".{uuid4()}.tmp"
+        draft = file.parent / name_draft()
         try:
             self._client.write_new(draft, content)
         except BaseException:

@@ -49,6 +49,7 @@ from windowing.storage.version_files import (
     VersionFiles,
     list_version,
     name_rewritten,
+    read_plain,
     write_plain,
 )
 
@@ -96,7 +97,8 @@ def show_version(mirror: Mirror, wanted: VersionFiles, number: int) -> None:
     """Makes a mirror show a version of its original under a number, in one commit.
 
     Nothing is done where it does so already. So it can be called again wherever it failed, and
-    makes no change twice. Busy where another commit comes first.
+    makes no change twice. Busy where another commit comes first. TableError with the path of the
+    mirror or of its original, whichever is damaged.
     """
     with errors_explained(mirror.home):
         opened = _open(mirror)
@@ -120,19 +122,38 @@ def share_layout(mirror: Mirror, wanted: VersionFiles) -> bool:
         edition = _compare(mirror, opened, wanted)
         if not edition.gone or edition.changes is None or edition.changes.count:
             return False
-        _commit(mirror, opened, edition, Shown(shown.number, wanted.version))
+        fresh = _bring_all(mirror, edition.missing, wanted, edition.there)
+        _commit(mirror, opened, edition, fresh, Shown(shown.number, wanted.version))
         return True
+
+
+def has_rows(mirror: Mirror, wanted: VersionFiles) -> bool:
+    """Whether a mirror has just the rows of a version; not where that is too much to be compared.
+
+    No file is brought and nothing is committed.
+    """
+    with errors_explained(mirror.home):
+        opened = _open(mirror)
+        if opened is None:
+            return False
+        edition = _list_edition(mirror, opened, wanted)
+        if not edition.gone or not edition.missing:
+            return not edition.gone and not edition.missing
+        changes = _find_changes(mirror, opened, edition)
+        return changes is not None and not changes.count
 
 
 @dataclass(frozen=True)
 class _Edition:
-    """What a commit makes of a mirror: files that come and go, and the rows that differ.
+    """What a commit is to make of a mirror: files that come and go, and the rows that differ.
 
+    `there` are the files that it has by their names, and `missing` those that have to be brought.
     `changes` is None where readers of the feed learn them from the files themselves.
     """
 
     wanted: VersionFiles
-    fresh: tuple[ParquetFile, ...]
+    there: Mapping[str, DataFile]
+    missing: tuple[PlainFile, ...]
     gone: tuple[DataFile, ...]
     changes: RowChanges | None
 
@@ -169,26 +190,46 @@ def _create(mirror: Mirror, wanted: VersionFiles, number: int) -> None:
 
 def _advance(mirror: Mirror, opened: PlainTable, wanted: VersionFiles, number: int) -> None:
     edition = _compare(mirror, opened, wanted)
+    fresh = _bring_all(mirror, edition.missing, wanted, edition.there)
     crashpoint("publish.shared")
-    _commit(mirror, opened, edition, Shown(number, wanted.version))
+    _commit(mirror, opened, edition, fresh, Shown(number, wanted.version))
     crashpoint("publish.shown")
 
 
 def _compare(mirror: Mirror, opened: PlainTable, wanted: VersionFiles) -> _Edition:
+    """What is known before any file is brought."""
+    edition = _list_edition(mirror, opened, wanted)
+    # Where files only come or only go, so do all of their rows.
+    if edition.gone and edition.missing and _has_feed(wanted):
+        return replace(edition, changes=_find_changes(mirror, opened, edition))
+    return edition
+
+
+def _list_edition(mirror: Mirror, opened: PlainTable, wanted: VersionFiles) -> _Edition:
+    """The files that come and go; which rows differ is not looked for."""
     there = _list_there(mirror, opened)
     kept = _name_files(wanted, there)
     gone = tuple(file for name, file in there.items() if name not in kept)
-    missing = [file for file in wanted.files if file.rows and _find_name(file, there) not in there]
-    fresh = _bring_all(mirror, missing, wanted, there)
-    changes = None
-    # Where files only come or only go, so do all of their rows.
-    if gone and fresh and _has_feed(wanted) and _has_same_types(opened, wanted):
-        changes = _find_changes(mirror, opened, wanted, there)
-        if changes is None and _are_few(mirror, gone, fresh):
-            old = _read_rows(mirror, [file.name for file in gone], wanted.schema)
-            new = _read_rows(mirror, [file.path.name for file in fresh], wanted.schema)
-            changes = compare_rows(old, new, _choose_identity(mirror, wanted.schema))
-    return _Edition(wanted, fresh, gone, changes)
+    files = [file for file in wanted.files if file.rows]
+    missing = tuple(file for file in files if _find_name(file, there) not in there)
+    return _Edition(wanted, there, missing, gone, None)
+
+
+def _find_changes(mirror: Mirror, opened: PlainTable, edition: _Edition) -> RowChanges | None:
+    """The rows that differ; None where they are too many, or of other types."""
+    wanted, gone, missing = edition.wanted, edition.gone, edition.missing
+    if not _has_same_types(opened, wanted):
+        return None
+    told = _find_told(mirror, opened, wanted, edition.there)
+    if told is not None:
+        return told
+    if not _are_few(mirror, gone, missing):
+        return None
+    old = [read_file_as(mirror.home / file.name, wanted.schema) for file in gone]
+    with errors_explained(wanted.table):
+        new = [read_plain(file, wanted.schema) for file in missing]
+    identity = _choose_identity(mirror, wanted.schema)
+    return compare_rows(pa.concat_tables(old), pa.concat_tables(new), identity)
 
 
 def _shows(mirror: Mirror, opened: PlainTable, wanted: VersionFiles, number: int) -> bool:
@@ -202,7 +243,7 @@ def _shows(mirror: Mirror, opened: PlainTable, wanted: VersionFiles, number: int
     there = _list_there(mirror, opened)
     if shown.version == wanted.version:
         return _name_files(wanted, there) == there.keys()
-    changes = _find_changes(mirror, opened, wanted, there)
+    changes = _find_told(mirror, opened, wanted, there)
     return changes is not None and not changes.count
 
 
@@ -247,25 +288,27 @@ def _bring(
     """Puts a file where the mirror lies. No commit names it yet."""
     target = mirror.home / _find_name(file, there)
     if file.kept is not None:
-        return write_plain(file, wanted.schema, target)
-    described = read_footer(file.original)
+        return write_plain(file, wanted, target)
+    with errors_explained(wanted.table):
+        described = read_footer(file.original)
     if not described.plain:
-        return write_plain(file, wanted.schema, mirror.home / name_rewritten(file))
-    store_of(target).copy(file.original, target)
+        return write_plain(file, wanted, mirror.home / name_rewritten(file))
+    with errors_explained(wanted.table):
+        store_of(target).copy(file.original, target)
     return replace(described, path=target)
 
 
-def _are_few(mirror: Mirror, gone: Sequence[DataFile], fresh: Sequence[ParquetFile]) -> bool:
+def _are_few(mirror: Mirror, gone: Sequence[DataFile], missing: Sequence[PlainFile]) -> bool:
     """Whether the rows of these files can be compared at once.
 
     Otherwise readers of the feed learn that all rows of the files that are gone were deleted, and
     all rows of the new ones inserted.
     """
     before = sum(read_footer(mirror.home / file.name).rows for file in gone)
-    return before + sum(file.rows for file in fresh) <= row_changes.MOST_ROWS
+    return before + sum(file.rows for file in missing) <= row_changes.MOST_ROWS
 
 
-def _find_changes(
+def _find_told(
     mirror: Mirror, opened: PlainTable, wanted: VersionFiles, there: Mapping[str, DataFile]
 ) -> RowChanges | None:
     """The difference by what the commits of the original tell.
@@ -290,15 +333,17 @@ def _choose_identity(mirror: Mirror, schema: pa.Schema) -> Sequence[str]:
     return mirror.identity or simple
 
 
-def _read_rows(mirror: Mirror, names: Sequence[str], schema: pa.Schema) -> pa.Table:
-    return pa.concat_tables([read_file_as(mirror.home / name, schema) for name in names])
-
-
-def _commit(mirror: Mirror, opened: PlainTable, edition: _Edition, shown: Shown) -> None:
+def _commit(
+    mirror: Mirror,
+    opened: PlainTable,
+    edition: _Edition,
+    fresh: Sequence[ParquetFile],
+    shown: Shown,
+) -> None:
     wanted, changes = edition.wanted, edition.changes
     settings = {**opened.table.metadata().configuration, **_choose_settings(wanted.settings)}
     pruned = choose_pruned(settings, wanted.schema.names)
-    files = [*map(remove_file, edition.gone), *_add(edition.fresh, pruned)]
+    files = [*map(remove_file, edition.gone), *_add(fresh, pruned)]
     if changes is not None and changes.count:
         written = write_data_file(mirror.home / CHANGES, changes.tell_feed())
         files.append(tell_changes(written))

@@ -5,6 +5,8 @@ writer but statistics and a change feed.
 """
 
 import re
+from collections.abc import Mapping
+from datetime import timedelta
 
 from deltalake import DeltaTable
 
@@ -23,7 +25,8 @@ PROPERTIES = {
 _TIMES_KEPT = ("delta.deletedFileRetentionDuration", "delta.logRetentionDuration")
 _MORE_THAN_A_TYPE = re.compile(r'"nullable":false|"metadata":\{(?!\}|"comment":"[^"]*"\})')
 _ANY_TIME = "interval 30 days"
-_SIMPLE_TIME = re.compile(r"interval \d+ (hour|day|week)s?")
+_FILES_KEPT, _FILES_KEPT_BY_DEFAULT = _TIMES_KEPT[0], "interval 1 week"
+_SIMPLE_TIME = re.compile(r"interval (\d+) (hour|day|week)s?")
 """How a time is written that delta-rs reads as Spark does. It takes others for its own default."""
 
 
@@ -41,6 +44,15 @@ def is_plain(table: DeltaTable) -> bool:
         and not metadata.partition_columns
         and is_simple_schema(str(table.schema().to_json()))
     )
+
+
+def find_file_retention(settings: Mapping[str, str]) -> timedelta | None:
+    """How long a table keeps files that its newest version doesn't need, by its properties.
+
+    None where they say it in another way than most do.
+    """
+    found = _SIMPLE_TIME.fullmatch(settings.get(_FILES_KEPT, _FILES_KEPT_BY_DEFAULT))
+    return None if found is None else timedelta(**{f"{found[2]}s": int(found[1])})
 
 
 def is_simple_schema(schema_json: str) -> bool:

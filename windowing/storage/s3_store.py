@@ -180,6 +180,9 @@ class S3Store:
             with errors_of_s3(directory):
                 obstore.delete(self._client(directory), keys[first : first + _DELETED_AT_ONCE])
 
+    def drop_drafts(self, directory: Location) -> None:
+        """Nothing: a file appears here when it is complete, and has no draft."""
+
     def delete_file(self, file: Location) -> None:
         """Deletes a file; nothing where there is none."""
         with errors_of_s3(file):

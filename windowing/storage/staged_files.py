@@ -1,4 +1,4 @@
-"""Files that Spark writes for a table, until a commit names them."""
+"""Files that are written for a table, by Spark or here, until a commit names them."""
 
 import shutil
 from uuid import uuid4
@@ -6,6 +6,7 @@ from uuid import uuid4
 from pyspark.sql import DataFrame
 
 from windowing.location import Location
+from windowing.storage.commit_file import CHANGES
 from windowing.storage.store import store_of
 
 _STAGED = "staged-"
@@ -34,9 +35,11 @@ def write_files(rows: DataFrame, path: Location) -> list[Location]:
 def drop_staged(path: Location) -> None:
     """Deletes what a killed process was writing; no process may write to the table meanwhile.
 
-    VACUUM would not: it passes over hidden directories, and Spark writes in one.
+    VACUUM would not: it passes over hidden files, and Spark writes in a hidden directory.
     """
     store = store_of(path)
+    store.drop_drafts(path)
+    store.drop_drafts(path / CHANGES)
     for name in [*store.list_names(path)]:
         if name.startswith(_STAGED):
             store.delete(path / name)

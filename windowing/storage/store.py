@@ -74,6 +74,12 @@ class Store(Protocol):
     def delete(self, directory: Location) -> None:
         """Deletes all files below a directory; nothing where there is none."""
 
+    def drop_drafts(self, directory: Location) -> None:
+        """Deletes what killed processes have left of files that they were creating in a directory.
+
+        Nobody may write there meanwhile. Directories in it are passed over.
+        """
+
 
 @dataclass(frozen=True)
 class Tagged:
@@ -161,8 +167,7 @@ class LocalStore:
     def create(self, file: Location, content: bytes) -> bool:
         """Writes a file unless there is one, by one link; whether it did."""
         path = file.local
-        # Readers of a log pass over hidden files.
-        draft = path.with_name(f".{uuid4()}.tmp")
+        draft = path.with_name(name_draft())
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             draft.write_bytes(content)
@@ -212,6 +217,24 @@ class LocalStore:
         with suppress(FileNotFoundError):
             shutil.rmtree(directory.local)
 
+    def drop_drafts(self, directory: Location) -> None:
+        """Deletes what killed processes have left of files that they were creating there."""
+        for name in filter(is_draft, [*self.list_names(directory)]):
+            (directory / name).local.unlink(missing_ok=True)
+
+
+def name_draft() -> str:
+    """A name that no other file has, for one that gets its own name when it is complete.
+
+    Readers of tables pass over hidden files.
+    """
+    return f".{uuid4()}{_DRAFT}"
+
+
+def is_draft(name: str) -> bool:
+    """Whether `name_draft` gives such names."""
+    return name.startswith(".") and name.endswith(_DRAFT)
+
 
 def _sync_directory(path: Path) -> None:
     """Without this a rename may be lost when the host loses power, although the file is on disk."""
@@ -222,6 +245,7 @@ def _sync_directory(path: Path) -> None:
         os.close(opened)
 
 
+_DRAFT = ".tmp"
 _NO_LINKS = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS)
 """The errors of a file that can't have another name there."""
 _LOCAL = LocalStore()

@@ -36,6 +36,8 @@ _PLAIN = ".plain"
 _AT_ONCE = 200_000
 """How many rows of a file that is written anew are in memory at once."""
 _PHYSICAL = "delta.columnMapping.physicalName"
+_PLAINEST = {"metadata": {}, "nullable": True, "containsNull": True, "valueContainsNull": True}
+"""What a column or a nested one is in a copy, where it is described at all."""
 Marks = npt.NDArray[np.bool_]
 """By row of a file whether it is still there."""
 
@@ -129,7 +131,10 @@ def _read_marks(path: Location, version: int) -> dict[str, Marks]:
 
 
 def _drop_notes(path: Location, schema_json: str) -> str:
-    """The columns without what the log notes of them: a copy has nothing but names and types."""
+    """The columns without what the log notes of them: a copy has nothing but names and types.
+
+    A table with columns that are never null asks more of whoever writes to it.
+    """
     fields = json.loads(schema_json)
     _check_names(path, fields)
     return json.dumps(_without_notes(fields), separators=(",", ":"))
@@ -149,8 +154,7 @@ def _check_names(path: Location, value: object) -> None:
 
 def _without_notes(value: Any) -> Any:
     if isinstance(value, dict):
-        plain = {name: _without_notes(each) for name, each in value.items()}
-        return plain | {"metadata": {}} if "metadata" in plain else plain
+        return {name: _PLAINEST.get(name, _without_notes(each)) for name, each in value.items()}
     return [_without_notes(each) for each in value] if isinstance(value, list) else value
 
 
@@ -159,19 +163,25 @@ def name_rewritten(file: PlainFile) -> str:
     return f"{file.name.removesuffix('.parquet')}{_PLAIN}.parquet"
 
 
-def write_plain(file: PlainFile, schema: pa.Schema, target: Location) -> ParquetFile:
-    """Writes the rows of `file` that are still there as a file with the types of `schema`.
+def write_plain(file: PlainFile, version: VersionFiles, target: Location) -> ParquetFile:
+    """Writes the rows of `file` that are still there as a file with the types of its version.
 
-    A file that is there already stays, because it has the same content.
+    A file that is there already stays, because it has the same content. TableError where the table
+    of that version has lost the original.
     """
+    with errors_explained(version.table):
+        written = _render_plain(file, version.schema)
+    if not store_of(target).create(target, written.to_pybytes()):
+        return read_footer(target)
+    return describe_parquet(target, pa.BufferReader(written))
+
+
+def _render_plain(file: PlainFile, schema: pa.Schema) -> pa.Buffer:
     content = pa.BufferOutputStream()
     with pq.ParquetWriter(content, schema, compression="zstd", compression_level=3) as writer:
         for rows in _iterate_rows(file, schema):
             writer.write_table(rows)
-    written = content.getvalue()
-    if not store_of(target).create(target, written.to_pybytes()):
-        return read_footer(target)
-    return describe_parquet(target, pa.BufferReader(written))
+    return content.getvalue()
 
 
 def read_plain(file: PlainFile, schema: pa.Schema) -> pa.Table:

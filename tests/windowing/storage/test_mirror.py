@@ -24,7 +24,14 @@ from windowing.location import Location
 from windowing.storage import plain_table, row_changes
 from windowing.storage.arrow_merge import Clauses
 from windowing.storage.control import TableError
-from windowing.storage.mirror import Mirror, Shown, find_shown, share_layout, show_version
+from windowing.storage.mirror import (
+    Mirror,
+    Shown,
+    find_shown,
+    has_rows,
+    share_layout,
+    show_version,
+)
 from windowing.storage.plain_table import PlainTable
 from windowing.storage.version_files import list_version
 
@@ -386,6 +393,28 @@ def test_columns_that_are_added_are_shown(tmp_path: Path) -> None:
     assert len(ids) == 1, "it stays the table that it was"
 
 
+def test_columns_that_are_never_null_are_shown_again_and_again(tmp_path: Path) -> None:
+    part = pa.struct([pa.field("n", pa.int64(), nullable=False)])
+    strict = pa.schema(
+        [
+            pa.field("key", pa.string(), nullable=False),
+            pa.field("parts", pa.list_(pa.field("element", part, nullable=False))),
+            pa.field("sums", pa.map_(pa.string(), pa.field("value", pa.int64(), nullable=False))),
+        ]
+    )
+    table = Location(str(tmp_path / "t"))
+    DeltaTable.create(table.text, strict, configuration=STATISTICS)
+    mirror = Mirror(Location(str(tmp_path / "published" / "t")), "p:published", ("key",))
+    rows = [{"key": key, "parts": [{"n": 1}], "sums": [("a", 1)]} for key in "abc"]
+    for n, row in enumerate(rows):
+        write_deltalake(table.text, pa.Table.from_pylist([row], schema=strict), mode="append")
+        show_version(mirror, list_version(table, n + 1), n + 1)
+    DeltaTable(table.text).optimize.compact()
+    show_version(mirror, list_version(table, 4), 4)
+    found = DeltaTable(mirror.home.text).to_pyarrow_table().sort_by("key")
+    assert found.to_pylist() == rows
+
+
 def list_lines(lake: Lake) -> list[str]:
     """All lines of the mirror's log."""
     log = lake.mirror.home.local / "_delta_log"
@@ -417,3 +446,53 @@ def test_a_damaged_mirror_is_named(tmp_path: Path) -> None:
     (lake.mirror.home.local / "_delta_log" / f"{0:020}.json").write_text("{")
     with pytest.raises(TableError, match="published/t"):
         lake.show(1)
+
+
+@pytest.mark.parametrize("step", ["append", "merge"])
+def test_a_file_that_the_original_has_lost_is_missed_there(tmp_path: Path, step: str) -> None:
+    lake = Lake(tmp_path)
+    lake.append({("a", 1): 1, ("a", 2): 1})
+    lake.show(1)
+    before = {file.name for file in lake.table.local.glob("*.parquet")}
+    if step == "append":
+        lake.append({("a", 3): 1})
+    else:
+        lake.merge({("a", 1): 2})
+        forget_commits(lake.table)
+    for file in lake.table.local.glob("*.parquet"):
+        if file.name not in before:
+            file.unlink()
+    with pytest.raises(TableError) as raised:
+        lake.show(2)
+    assert raised.value.path == lake.table
+    assert model_of(lake.copy.to_pyarrow_table()) == lake.versions[1]
+
+
+def test_no_file_of_other_rows_is_brought_for_a_layout(tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    for n in range(3):
+        lake.append({("a", n): n})
+    lake.show(3)
+    before = {file.name for file in lake.mirror.home.local.iterdir()}
+    lake.merge({("a", 0): 7})
+    assert not share_layout(lake.mirror, list_version(lake.table, 4))
+    lake.compact()
+    assert not share_layout(lake.mirror, list_version(lake.table, 5))
+    forget_commits(lake.table)
+    assert not share_layout(lake.mirror, list_version(lake.table, 5))
+    assert {file.name for file in lake.mirror.home.local.iterdir()} == before
+
+
+def test_whether_a_mirror_has_the_rows_of_a_version_is_known(tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    assert not has_rows(lake.mirror, list_version(lake.table, 0)), "there is no mirror yet"
+    lake.append({("a", 1): 1, ("a", 2): 2})
+    lake.append({("b", 1): 1})
+    lake.show(2)
+    lake.merge({("a", 1): 3})
+    lake.merge({("a", 1): 1})
+    lake.compact()
+    lake.append({("c", 1): 1})
+    found = [has_rows(lake.mirror, list_version(lake.table, version)) for version in range(7)]
+    assert found == [lake.versions[version] == lake.versions[2] for version in range(7)]
+    assert sum(found) == 3

@@ -23,6 +23,7 @@ from windowing.storage import delta, file_statistics, own_tables, plain_table, s
 from windowing.storage.footers import read_footer
 from windowing.storage.kept_open import newest_version
 from windowing.storage.own_tables import Once
+from windowing.storage.store import store_of
 
 ROWS = "select 'k' || id as key, {time} as event_time, {run} as run from range({count})"
 SOME = {"time": "timestamp_micros(1700000000123456L + id)", "run": "id", "count": "7"}
@@ -193,3 +194,20 @@ def test_what_a_killed_process_wrote_is_dropped(tmp_path: Path) -> None:
     staged_files.drop_staged(Location(f"{tmp_path}/state"))
     staged_files.drop_staged(Location(str(tmp_path / "nowhere")))
     assert [*(tmp_path / "state").iterdir()] == [kept]
+
+
+def test_drafts_of_a_killed_process_are_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = Location(str(tmp_path / "state"))
+    kept = {"part-1.parquet", "_change_data/cdc-1.parquet", "_delta_log/0.json", ".notes"}
+    for name in kept:
+        store_of(table).create(table / name, b"row")
+    monkeypatch.setattr(Path, "unlink", lambda *_, **__: None)
+    for name in ("part-2.parquet", "_change_data/cdc-2.parquet"):
+        store_of(table).create(table / name, b"row")
+        (table / name).local.rename(table.local.with_name("named"))
+    monkeypatch.undo()
+    assert len(store_of(table).list_files(table)) == 6
+    staged_files.drop_staged(table)
+    assert {*store_of(table).list_files(table)} == kept
