@@ -106,7 +106,9 @@ def _make_page(spark: SparkSession, directory: Path) -> str:
             publish(pipeline, "a sale")
         before = arrival
     facts = report(pipeline, lambda: spark)
-    return render_page(view_facts(facts, before + timedelta(minutes=20)))
+    page = render_page(view_facts(facts, before + timedelta(minutes=20)))
+    # Where it was drawn is nothing to show.
+    return page.replace(str(directory), "")
 
 
 def _plan_orders() -> Iterator[Order]:
