@@ -53,6 +53,7 @@ def _tell_value(value: Value) -> dict[str, object]:
         "known_from": plain(known.start),
         "known_to": plain(known.end),
         "published": [_tell_period(period) for period in value.published],
+        "published_known": value.is_published_known,
     }
 
 

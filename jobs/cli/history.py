@@ -116,7 +116,8 @@ def _value_cells(value: "Value", columns: Mapping[str, None]) -> Iterator[Any]:
         yield from ("removed" if column == REVISION else None for column in columns)
     else:
         yield from (value.values.get(column) for column in columns)
-    yield "; ".join(_describe_period(period) for period in value.published) or "never"
+    unseen = "never" if value.is_published_known else "not recorded"
+    yield "; ".join(_describe_period(period) for period in value.published) or unseen
 
 
 def _describe_step(step: "Step | None") -> str | None:
@@ -128,5 +129,5 @@ def _describe_step(step: "Step | None") -> str | None:
 
 
 def _describe_period(period: "Period") -> str:
-    since = f"since {instant(period.start)}"
-    return since if period.end is None else f"{instant(period.start)} to {instant(period.end)}"
+    start = "before the record" if period.start is None else instant(period.start)
+    return f"since {start}" if period.end is None else f"{start} to {instant(period.end)}"

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from jobs.erase import erase
 from jobs.history import WindowHistory, history
 from jobs.publish import publish
+from jobs.run import run
 from jobs.show import Wanted
 from jobs.validate import validate
 from tests.oracle import Event, Session, Tumbling, Window
@@ -22,7 +23,10 @@ from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, ends_at
 from tests.support.pipeline_under_test import FEW, Lab
 from tests.support.rare_cases import quick_and_rare
 from windowing.grid.zone import micros
+from windowing.location import Location
 from windowing.revisions.rule import Cause, Step
+from windowing.spec.load import load_pipeline
+from windowing.storage import delta
 
 HOURLY = Tumbling("hourly", 60 * MINUTE)
 VISITS = Session("visits", 10 * MINUTE)
@@ -46,7 +50,7 @@ class Witness:
         """Notes what a step has changed."""
         made_by = f"run {self.runs}" if cause is RUN else str(cause)
         for window in self.lab.windows:
-            shown = self._shown(window)
+            shown = self.shown(window)
             known = {place for name, place in self.values if name == window.name}
             for place in known | shown.keys():
                 seen = self.values.setdefault((window.name, place), [])
@@ -86,7 +90,8 @@ class Witness:
             assert describe(value.made_by) == made_by
             assert bool(value.published) == was_published
 
-    def _shown(self, window: Window) -> dict[Place, Shown]:
+    def shown(self, window: Window) -> dict[Place, Shown]:
+        """What the oracle has of a window, by key and start."""
         shown = {}
         for (key, start, end, *_), row in self.lab.expected(window).items():
             shown[str(key), int(str(start))] = (end, row["count"], row["sum"], row["first"])
@@ -183,3 +188,50 @@ def test_every_value_of_every_window_is_told(
     for step in steps:
         step()
         course.witness.check()
+
+
+def test_an_output_without_a_change_feed_has_its_newest_values_alone(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    course = Course(spark, tmp_path, Random(1))
+    lab, spec = course.lab, course.lab.spec()
+    for window in spec["windows"].values():
+        window["change_feed"] = False
+    lab.pipeline = load_pipeline(spec)
+    course.run()
+    course.run()
+    lab.maintain()
+    course.publish()
+    key = lab.landed[0].key
+    erase(spark, lab.pipeline, {"key": key})
+    lab.truth.erase(key)
+    lab.check()
+    for window in lab.windows:
+        found = history(spark, lab.pipeline, lab.pipeline.window(window.name), Wanted(limit=999))
+        assert not found.is_complete
+        told = {place_of(each): each for each in found.windows}
+        assert told.keys() == course.witness.shown(window).keys()
+        for place, each in told.items():
+            (value,) = each.values
+            assert shown_by(each.identity, value.values) == course.witness.shown(window)[place]
+            assert (value.made_by, value.is_published_known) == (None, False)
+
+
+def test_no_digit_of_a_value_is_lost(spark: SparkSession, tmp_path: Path) -> None:
+    rows = "'a' as shop, timestamp'2026-01-05 00:10:00.123456' as at, 12345678901234567.89 as paid"
+    delta.append(spark.sql(f"select {rows}"), Location(str(tmp_path / "sales")))
+    spec: dict[str, Any] = {
+        "name": "sales",
+        "lake": str(tmp_path / "lake"),
+        "source": {"table": str(tmp_path / "sales"), "event_time": "at", "key": ["shop"]},
+        "watermark": {"delay": "0 seconds", "max_future": "36500 days"},
+        "aggregates": {"paid": "sum(paid)", "first": "min(at)"},
+        "windows": {"hourly": {"kind": "tumbling", "size": "1 hour"}},
+    }
+    pipeline = load_pipeline(spec)
+    run(spark, pipeline)
+    (found,) = history(spark, pipeline, pipeline.window("hourly"), Wanted(limit=9)).windows
+    values = found.values[-1].values
+    assert values is not None
+    assert values["paid"] == "12345678901234567.89"
+    assert values["first"] == "2026-01-05T00:10:00.123456Z"

@@ -54,7 +54,10 @@ _CAUSES = {
 
 @dataclass(frozen=True)
 class Period:
-    """From `start` (inclusive) to `end` (exclusive); until now where that is None."""
+    """From `start` (inclusive) to `end` (exclusive).
+
+    A `start` that is None is not recorded, and an `end` that is None is now.
+    """
 
     start: datetime | None
     end: datetime | None
@@ -91,14 +94,16 @@ class Value:
     """The `values` of a window for a time; None while the output did not have it.
 
     `known` is when they were the newest, and `published` when readers of the published version saw
-    them. `made_by` is None, and so is the start of `known`, for values that are older than what is
-    recorded.
+    them, as far as that is recorded: not `is_published_known` where readers may have seen them in
+    publications from before. `made_by` is None, and so is the start of `known`, for values that are
+    older than what is recorded.
     """
 
     values: Mapping[str, Any] | None
     made_by: Step | None
     known: Period
     published: tuple[Period, ...]
+    is_published_known: bool = True
 
 
 def list_values(
@@ -127,9 +132,19 @@ def list_values(
         known = Period(
             None if made_by is None else made_by.at, None if ended_by is None else ended_by.at
         )
-        published = tuple(_list_published(past, window, since or first, until))
-        found.append(Value(values, made_by, known, published))
+        begin = first if since is None else since
+        published = tuple(_list_published(past, window, begin, until))
+        is_sure = since is not None or not _was_published_before(past, window, first)
+        if published and not is_sure:
+            published = (replace(published[0], start=None), *published[1:])
+        found.append(Value(values, made_by, known, published, is_sure))
     return tuple(found)
+
+
+def _was_published_before(past: LedgerHistory, window: str, first: int) -> bool:
+    """Whether a version before `first` was published, in which a row may have had any value."""
+    published = [e for e in past.entries if e.step == PUBLISH and window in e.versions]
+    return any(entry.versions[window] < first for entry in published)
 
 
 def _join_replacements(changes: Iterable[Change]) -> list[Change]:

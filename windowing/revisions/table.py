@@ -19,7 +19,7 @@ from windowing.merge.rule import REVISIONS, Target, output_table
 from windowing.revisions.rule import list_versions_of_runs
 from windowing.source.commits import changed_files, feed_files, parse_actions
 from windowing.spec.pipeline import Pipeline
-from windowing.storage import delta, own_tables
+from windowing.storage import delta, delta_log, own_tables
 from windowing.storage.kept_open import newest_version, read_commit_text
 from windowing.storage.own_tables import Once
 from windowing.storage.store import store_of
@@ -39,6 +39,7 @@ They are JSON.
 """
 _UPDATED_TO = "update_postimage"
 _FEED = "delta.enableChangeDataFeed"
+_JSON = {"ignoreNullFields": "false", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 _KEPT = "kept"
 """The change of a row that says from `__since` to `__version`, both included, all were kept."""
 
@@ -76,7 +77,7 @@ def read_recorded(spark: SparkSession, pipeline: Pipeline, window: str) -> Recor
     snapshot = own_tables.open_snapshot(target.path)
     kept = own_tables.find(spark, pipeline.table(REVISIONS), own_tables.EVERY_ROW)
     ranges = _list_kept(kept).get(window, [])
-    fresh = _find_fresh(target, snapshot.version, ranges)
+    fresh = _find_fresh(spark, target, snapshot.version, ranges)
     newest = _describe_rows(own_tables.read_snapshot(spark, snapshot), target)
     changes = newest.limit(0)
     if kept is not None:
@@ -99,7 +100,7 @@ def keep_revisions(spark: SparkSession, pipeline: Pipeline) -> None:
     for window in pipeline.windows:
         target = output_table(pipeline, window)
         newest = newest_version(target.path)
-        fresh = _find_fresh(target, newest, kept.get(window.name, []))
+        fresh = _find_fresh(spark, target, newest, kept.get(window.name, []))
         # A commit that only moved rows to other files needs no record.
         if fresh.first > fresh.changed:
             continue
@@ -153,15 +154,24 @@ def _list_kept(stored: DataFrame | None) -> Mapping[str, list[tuple[int, int]]]:
     return kept
 
 
-def _find_fresh(target: Target, newest: int, kept: Sequence[tuple[int, int]]) -> _Versions:
+def _find_fresh(
+    spark: SparkSession, target: Target, newest: int, kept: Sequence[tuple[int, int]]
+) -> _Versions:
     """The versions of an output up to the `newest` whose changes can be read and were not kept.
 
     They begin behind a commit or a file that was deleted, behind the last change of the columns,
     and behind a version that recorded no change feed.
     """
+    if delta_log.setting(spark, target.path, _FEED) != "true":
+        return _Versions(newest + 1, newest)
+    return _find_told(target, newest, kept[-1][1] if kept else -1)
+
+
+def _find_told(target: Target, newest: int, kept_until: int) -> _Versions:
+    """The same where the `newest` version records a change feed."""
     files = store_of(target.path).list_files(target.path).keys()
-    kept_until = kept[-1][1] if kept else -1
     first, changed = newest + 1, -1
+    told_since = newest + 1
     columns_since: tuple[int, str] | None = None
     for version in range(newest, -1, -1):
         if version <= kept_until and columns_since is None:
@@ -176,7 +186,10 @@ def _find_fresh(target: Target, newest: int, kept: Sequence[tuple[int, int]]) ->
         metadata = next((each["metaData"] for each in actions if "metaData" in each), None)
         if metadata is not None:
             if metadata.get("configuration", {}).get(_FEED) != "true":
+                # It holds until the feed was switched on.
+                first = max(first, told_since)
                 break
+            told_since = version
             columns = metadata["schemaString"]
             if columns_since is not None and columns != columns_since[1]:
                 # Spark reads the changes of one version, and those after it, as one set of columns.
@@ -189,7 +202,7 @@ def _find_fresh(target: Target, newest: int, kept: Sequence[tuple[int, int]]) ->
     if first > 0 and columns_since is not None:
         # Which columns there were before is not known.
         first = max(first, columns_since[0])
-    return _Versions(first, newest, changed)
+    return _Versions(first, newest, changed if changed >= first else -1)
 
 
 def _list_telling(actions: list[dict[str, Any]]) -> list[str]:
@@ -226,13 +239,19 @@ def _describe_rows(
     others = [name for name in target.columns if name not in target.identity]
     return rows.select(
         *(quoted(name) for name in (*keys, *bounds)),
-        _write_json(target.identity).alias(IDENTITY),
+        _write_json(rows, target.identity).alias(IDENTITY),
         F.expr(version).alias(VERSION),
         F.expr(change).alias(CHANGE),
-        _write_json([name for name in others if name in rows.columns]).alias(VALUES),
+        _write_json(rows, [name for name in others if name in rows.columns]).alias(VALUES),
     )
 
 
-def _write_json(columns: Sequence[str]) -> Column:
-    fields = F.struct(*(quoted(name) for name in columns))
-    return F.to_json(fields, {"ignoreNullFields": "false"})
+def _write_json(rows: DataFrame, columns: Sequence[str]) -> Column:
+    """The values as JSON, decimals as text, so that no digit is lost."""
+    kinds = {field.name: field.dataType for field in rows.schema.fields}
+    values = []
+    for name in columns:
+        value = F.col(quoted(name))
+        is_decimal = isinstance(kinds[name], T.DecimalType)
+        values.append(value.cast("string").alias(name) if is_decimal else value)
+    return F.to_json(F.struct(*values), _JSON)

@@ -96,7 +96,17 @@ def test_what_was_before_anything_is_recorded_is_not_known() -> None:
     past = ledger((DONE, 2), (PUBLISH, 2), (BACKFILL_DONE, 3), (DONE, 4), (PUBLISH, 4))
     (value,) = list_values([], {"n": 1, "run": 0}, past, "hourly", 3)
     assert (value.made_by, value.known) == (None, Period(None, None))
-    assert value.published == (Period(moment(4), None),)
+    # Readers saw it from the second publication on, if they had not seen it since the first.
+    assert (value.published, value.is_published_known) == ((Period(None, None),), False)
+
+
+def test_what_was_published_last_before_anything_is_recorded_may_be_the_value() -> None:
+    past = ledger((DONE, 2), (PUBLISH, 2), (BACKFILL_DONE, 3))
+    (value,) = list_values([], {"n": 1, "run": 0}, past, "hourly", 3)
+    assert (value.published, value.is_published_known) == ((), False)
+    never = ledger((DONE, 2), (BACKFILL_DONE, 3))
+    (value,) = list_values([], {"n": 1, "run": 0}, never, "hourly", 3)
+    assert (value.published, value.is_published_known) == ((), True)
 
 
 def test_versions_of_runs_that_follow_one_another_are_one_range() -> None:
