@@ -202,7 +202,7 @@ def test_an_output_without_a_change_feed_has_its_newest_values_alone(
     course.run()
     lab.maintain()
     course.publish()
-    key = lab.landed[0].key
+    key = str(lab.landed[0].key)
     erase(spark, lab.pipeline, {"key": key})
     lab.truth.erase(key)
     lab.check()
