@@ -46,15 +46,16 @@ def lateness_cut(window: Window, closed_us: int) -> Cut | None:
     `closed_us` is W less the allowed lateness. Sessions have no cut, because the lateness of an
     event depends on its chain. Global windows have none, because they never close.
     """
-    match describe_window(window).placing:
-        case OnSteps() | OnPeriods() | OnTicks() as placing:
+    placing = describe_window(window).placing
+    match placing:
+        case OnSteps() | OnPeriods() | OnTicks():
             return Cut(window.name, *placing.late_before(closed_us))
         case InOrder():
             return Cut(window.name, closed_us, closed_us)
         case InChains() | None:
             return None
-        case other:
-            assert_never(other)
+        case _:
+            assert_never(placing)
 
 
 def lateness_cuts(pipeline: Pipeline, watermark_us: int | None) -> tuple[Cut, ...]:

@@ -251,3 +251,9 @@ def test_events_are_kept_with_the_columns_that_their_windows_read_each_once() ->
     source = replace(told.source, event_id="id", order_by=("seq", "level"))
     assert buffered_columns(replace(told, source=source)) == ("x", "c", "a", "level", "id", "seq")
     assert buffered_columns(pipeline(hourly)) == ()
+
+
+def test_windows_that_end_at_boundaries_of_periods_have_no_number() -> None:
+    case = cumulate(Grid(DAY, inner_us=HOUR))
+    with pytest.raises(TypeError, match="does not lie on equal steps"):
+        grid_shape(case.ours)

@@ -134,6 +134,20 @@ def test_the_lake_is_a_place_without_a_project_too(tmp_path: Path) -> None:
         load_pipeline({name: value for name, value in written.items() if name != "lake"})
 
 
+def test_a_broken_file_of_others_is_none_of_the_project(tmp_path: Path) -> None:
+    broken = tmp_path / "pyproject.toml"
+    broken.write_text("[project\nname = 'tidemark-shop'\n")
+    assert find_project_file(str(tmp_path)) is None
+    broken.write_text("[tool.tidemark\n")
+    with pytest.raises(SpecError, match="is not TOML"):
+        find_project_file(str(tmp_path))
+
+
+def test_the_path_of_a_lake_on_hdfs_is_normalised(tmp_path: Path) -> None:
+    file = spec(tmp_path, lake="lake: hdfs://Node:8020/data//lake/")
+    assert load_pipeline(file).lake.text == "hdfs://node:8020/data/lake"
+
+
 def test_the_nearest_file_is_the_projects(tmp_path: Path) -> None:
     inner, deep = tmp_path / "a" / "b", tmp_path / "a" / "b" / "c"
     deep.mkdir(parents=True)
