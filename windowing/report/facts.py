@@ -123,7 +123,8 @@ class Revisions:
 
     `back` are the revised rows whose window had ended by the watermark before their newest change,
     by how long before. `open_rows` are those whose window had not, and `unknown_rows` those that
-    have no end or whose run the ledger does not name. `unread` says why there is nothing of it.
+    have no end, or whose run the ledger does not name, or which a backfill, a changed spec or an
+    erasure after that run may have written. `unread` says why there is nothing of it.
     """
 
     back: Ages

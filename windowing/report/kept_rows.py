@@ -27,6 +27,7 @@ from windowing.report.revisions import (
     pick_most_revised,
     tell_history,
 )
+from windowing.report.rule import read_changed
 from windowing.report.text import count
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
@@ -68,10 +69,25 @@ def read_revisions(
     names = _list_names(pipeline, window)
     newest = reads(path, output.version, names)
     published = _read_published(path, output, newest)
-    measured = measure_revisions(newest, _list_watermarks(past))
+    measured = measure_revisions(newest, list_watermarks(past, window.name))
     picked = pick_most_revised(newest, identity(window, pipeline.source.key))
     most = _follow(pipeline, window, output, past, picked, asked)
     return replace(measured, most=most, shape=draw_shape(newest, published))
+
+
+def list_watermarks(past: LedgerHistory, output: str) -> Mapping[int, int | None]:
+    """W before each run whose number only rows have that the run itself has written.
+
+    Rows of a backfill, a changed spec or an erasure have the number of the last run. So a run after
+    which one of them has updated rows of the output is left out.
+    """
+    closed, shared = {}, set()
+    for entry in past.entries:
+        if entry.step == CLOSE and entry.run is not None:
+            closed[entry.run] = entry.watermark_in
+        elif entry.step in FINISHED and read_changed(entry.counts, output).updated:
+            shared.add(entry.run)
+    return {run: watermark for run, watermark in closed.items() if run not in shared}
 
 
 def read_lateness(pipeline: Pipeline, reads: RowReader) -> Lateness | None:
@@ -159,9 +175,3 @@ def _list_versions(window: Window, output: Output, past: LedgerHistory) -> tuple
 def _list_names(pipeline: Pipeline, window: Window) -> tuple[str, ...]:
     names = (*identity(window, pipeline.source.key), START, END, REVISION, RUN)
     return tuple(dict.fromkeys(names))
-
-
-def _list_watermarks(past: LedgerHistory) -> Mapping[int, int | None]:
-    """W before each run."""
-    closed = [entry for entry in past.entries if entry.step == CLOSE]
-    return {entry.run: entry.watermark_in for entry in closed if entry.run is not None}

@@ -11,6 +11,7 @@ from windowing.grid.zone import moment
 from windowing.ledger.acceptance import parse_note, parse_rollback
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import (
+    CLOSE,
     ERASE_DONE,
     ERASE_INTENT,
     EVOLVE_DONE,
@@ -84,19 +85,20 @@ class RolledBack:
 
 def list_publications(past: LedgerHistory, windows: tuple[str, ...]) -> list[PastPublication]:
     """The publications, oldest first, with the outputs of these windows."""
+    watermarks = {entry.run: entry.watermark_out for entry in past.entries if entry.step == CLOSE}
     found, erases = [], False
     for entry in past.entries:
         if entry.step in (ERASE_INTENT, ERASE_DONE):
             erases = entry.step == ERASE_INTENT
         if entry.step == PUBLISH:
-            found.append(_describe(past, entry, windows, erases=erases))
+            watermark_us = watermarks.get(entry.run)
+            found.append(_describe(entry, watermark_us, windows, erases=erases))
     return found
 
 
 def _describe(
-    past: LedgerHistory, entry: LedgerEntry, windows: tuple[str, ...], *, erases: bool
+    entry: LedgerEntry, watermark_us: int | None, windows: tuple[str, ...], *, erases: bool
 ) -> PastPublication:
-    watermark_us = past.watermark_of(entry.run)
     acceptance, rollback = parse_note(entry.note), parse_rollback(entry.note)
     cause, reason = VALIDATED, None
     if acceptance is not None:

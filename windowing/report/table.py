@@ -4,7 +4,7 @@ Nothing is written, and no value of a row is told unless keys and values were as
 is read without Spark, except from a table with a feature that only Spark can read.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
@@ -163,7 +163,7 @@ def _list_publishings(pipeline: Pipeline, past: LedgerHistory) -> tuple[Publishi
 
 def _read_runs(pipeline: Pipeline, past: LedgerHistory) -> tuple[Ran, ...]:
     closed = {entry.run: entry for entry in past.entries if entry.step == CLOSE}
-    timed = _time_runs(past)
+    timed, batches = _time_runs(past), _count_batches(past)
     rows = control.read_rows(pipeline.table(WATERMARKS))
     found = []
     for row in sorted(rows, key=lambda each: int(each["run"])):
@@ -176,7 +176,7 @@ def _read_runs(pipeline: Pipeline, past: LedgerHistory) -> tuple[Ran, ...]:
             **{name: row.get(name) or 0 for name in COUNTS},
             changed=sum_changes(pipeline.windows, close),
             row_by_row=close.counts.get(ROW_BY_ROW, 0),
-            batches=len(past.done(row["run"])),
+            batches=batches[row["run"]],
             last_us=row["max_event_time"],
             begun_us=timed[row["run"]].begun_us,
             updated_us=timed[row["run"]].updated_us,
@@ -185,6 +185,13 @@ def _read_runs(pipeline: Pipeline, past: LedgerHistory) -> tuple[Ran, ...]:
         )
         found.append(ran)
     return tuple(found)
+
+
+def _count_batches(past: LedgerHistory) -> Counter[int | None]:
+    """How many batches of each run are done, by its number."""
+    # After a retry a batch can have two done entries, and it counts once.
+    batches = {(entry.run, entry.batch) for entry in past.entries if entry.step == DONE}
+    return Counter(run for run, _ in batches)
 
 
 def _time_runs(past: LedgerHistory) -> Mapping[int | None, _Times]:

@@ -209,7 +209,10 @@ def _show_back(outputs: Sequence[Output]) -> Part:
     groups = [(name, found.back) for name, found in read if found.back.total]
     text = (
         "For each window that was revised: how long before its newest change it had ended by the "
-        "watermark. A window that is still open is completed and not corrected."
+        "watermark. A window that is still open is completed and not corrected. What a backfill, a "
+        "changed spec or an erasure has written has the number of the run before, so corrections "
+        "by these are not dated: where one has updated an output, a row with that number counts as "
+        "not known."
     )
     columns = (
         Column("window"),
@@ -222,11 +225,19 @@ def _show_back(outputs: Sequence[Output]) -> Part:
     ]
     table = make_table("revised windows", columns, rows)
     if not groups:
-        return Part(title, f"{text} No window was changed after it had ended.", table=table)
+        return Part(title, f"{text} {_say_none(outputs)}", table=table)
     total = sum(ages.total for _, ages in groups)
     label = f"{count(total, 'corrected window')} by how far back the correction went."
     chart = Chart("back", label, _draw_ages(groups))
     return Part(title, text, chart, table)
+
+
+def _say_none(outputs: Sequence[Output]) -> str:
+    """That no correction was found, and whether there may be one all the same."""
+    found = [output.revisions for output in outputs if output.revisions]
+    if any(each.unknown_rows or each.unread is not None for each in found):
+        return "Of no window is it known that it was changed after it had ended."
+    return "No window was changed after it had ended."
 
 
 def _furthest(back: Ages) -> str:

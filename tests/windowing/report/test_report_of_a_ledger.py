@@ -1,7 +1,9 @@
 """The page says what the ledger has: a ledger is written, and its page is read. No JVM."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Self
 
 import pytest
 from pyspark.sql import SparkSession
@@ -11,6 +13,7 @@ from expectations.table import record_outcomes
 from jobs.report import report
 from tests.support.report_facts import BEGUN_US, MADE, PIPELINE
 from tests.support.report_page import ReadPage, read_page
+from windowing.grid.zone import moment
 from windowing.ledger.acceptance import Acceptance
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import (
@@ -25,7 +28,9 @@ from windowing.ledger.rule import (
 )
 from windowing.ledger.table import create_ledger, record_entries, record_watermark
 from windowing.location import Location
+from windowing.report import table
 from windowing.report.page import render_page
+from windowing.report.publications import list_publications
 from windowing.report.view import view_facts
 from windowing.spec.duration import HOUR, MINUTE, SECOND
 from windowing.spec.pipeline import Pipeline
@@ -97,6 +102,53 @@ def test_runs_have_the_counts_of_the_ledger(pipeline: Pipeline) -> None:
     assert page.cards["read"] == "18"
     assert page.cards["watermark"] == "2026-01-01 01:25Z"
     assert page.cards["published run"] == "1"
+
+
+class CountedEntries(tuple[LedgerEntry, ...]):
+    """Entries that count how often somebody goes through all of them."""
+
+    passes: int
+
+    def __new__(cls, entries: Iterable[LedgerEntry]) -> Self:
+        made = super().__new__(cls, entries)
+        made.passes = 0
+        return made
+
+    def __iter__(self) -> Iterator[LedgerEntry]:
+        self.passes += 1
+        return super().__iter__()
+
+
+def list_published_runs(runs: int) -> CountedEntries:
+    """The entries of so many runs, each of which was published."""
+    entries = []
+    for run in range(1, runs + 1):
+        entries += [*list_run(run, SECOND), LedgerEntry(PUBLISH, run=run, at=BEGUN_US)]
+    return CountedEntries(entries)
+
+
+def count_passes(pipeline: Pipeline, runs: int, patch: pytest.MonkeyPatch) -> tuple[int, int]:
+    """How often facts, and how often publications, go through the ledger of so many runs."""
+    entries = list_published_runs(runs)
+    numbers = range(1, runs + 1)
+    rows = [{"run": n, "arrival": 0, "watermark": 0, "max_event_time": 0} for n in numbers]
+    patch.setattr(table, "read_history", lambda _: LedgerHistory(entries))
+    patch.setattr("windowing.storage.control.read_rows", lambda _: rows)
+    facts = table.read_facts(pipeline, refuse)
+    assert [ran.batches for ran in facts.runs] == [1] * runs
+    of_facts, entries.passes = entries.passes, 0
+    found = list_publications(LedgerHistory(entries), ("hourly",))
+    assert [each.watermark for each in found] == [
+        moment(BEGUN_US + run * HOUR - 35 * MINUTE) for run in numbers
+    ]
+    return of_facts, entries.passes
+
+
+def test_more_runs_need_no_more_passes_through_the_ledger(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = count_passes(pipeline, 2, monkeypatch)
+    assert count_passes(pipeline, 40, monkeypatch) == few
 
 
 def test_lag_is_arrival_less_watermark(pipeline: Pipeline) -> None:

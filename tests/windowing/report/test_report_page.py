@@ -6,11 +6,14 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
+import pytest
+
 from tests.support.report_facts import FACTS, HOSTILE, MADE, PIPELINE, SAMPLES, SECRET
 from tests.support.report_page import ReadPage, read_page
 from windowing.ledger.rule import COUNTS
+from windowing.report.ages import count_ages
 from windowing.report.alarms import Alarm, Raised
-from windowing.report.facts import Facts, Publishing, Ran
+from windowing.report.facts import Facts, Publishing, Ran, Revisions
 from windowing.report.page import LIBRARY, render_page
 from windowing.report.rule import Changed
 from windowing.report.section import Cell, Chart, Part, Section, View
@@ -125,6 +128,24 @@ def test_lateness_that_would_be_enough_is_proposed_from_late_rows() -> None:
     ]
     none_late = page_of(replace(FACTS, lateness=None)).sections["lateness"].text
     assert "No row was late" in none_late
+
+
+@pytest.mark.parametrize(
+    ("unknown", "unread", "said"),
+    [
+        (0, None, "No window was changed after it had ended."),
+        (3, None, "Of no window is it known that it was changed after it had ended."),
+        (0, "lost", "Of no window is it known that it was changed after it had ended."),
+    ],
+)
+def test_no_correction_is_said_only_where_every_change_is_dated(
+    unknown: int, unread: str | None, said: str
+) -> None:
+    found = Revisions(count_ages(()), 2, unknown, unread=unread)
+    facts = replace(FACTS, outputs=(replace(FACTS.outputs[0], revisions=found),))
+    text = page_of(facts).sections["corrections"].text
+    assert said in text
+    assert "counts as not known" in text
 
 
 def test_what_was_not_read_is_said() -> None:

@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from windowing.ledger.history import LedgerHistory
+from windowing.ledger.rule import BACKFILL_DONE, CLOSE, ERASE_DONE, EVOLVE_DONE, LedgerEntry
 from windowing.report.ages import EDGES, count_ages
+from windowing.report.kept_rows import list_watermarks
 from windowing.report.revisions import (
     MOST_REVISED,
     choose_width,
@@ -67,6 +70,15 @@ def test_corrections_are_counted_by_how_long_their_window_had_ended(
 def test_a_window_that_ends_at_the_watermark_had_ended() -> None:
     found = measure_revisions(rows_of(("a", 0, 10 * HOUR, 1, 2, 1)), WATERMARKS)
     assert (found.back.bars[0], found.open_rows) == (1, 0)
+
+
+@pytest.mark.parametrize("step", [BACKFILL_DONE, EVOLVE_DONE, ERASE_DONE])
+def test_a_run_after_which_an_output_was_updated_dates_no_row_of_that_output(step: str) -> None:
+    closed = [LedgerEntry(CLOSE, run=run, watermark_in=run * HOUR) for run in (1, 2)]
+    updated = LedgerEntry(step, run=2, counts={"hourly.updated": 1, "daily.inserted": 1})
+    past = LedgerHistory((*closed, updated))
+    assert list_watermarks(past, "hourly") == {1: HOUR}
+    assert list_watermarks(past, "daily") == {1: HOUR, 2: 2 * HOUR}, "new rows are no revised ones"
 
 
 @given(st.lists(st.integers(0, 400 * DAY)))
