@@ -21,6 +21,7 @@ class Ran:
     `begun_us` is when its first batch was recorded, and `ended_us` when it ended, by the clock of
     its host. `updated_us` is when the last of its batches was done, where the ledger tells that
     time apart from the batch's begin. `last_us` is the highest event time that it accepted.
+    `shown_us` is since when readers see it, or a later run, in every output.
     """
 
     run: int
@@ -63,7 +64,7 @@ class Ran:
 
     @property
     def waited_us(self) -> int | None:
-        """From the end of the run until readers could see it; None where they have not."""
+        """From the end of the run until every output showed it; None where one does not."""
         return _difference(self.shown_us, self.ended_us)
 
 

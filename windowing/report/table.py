@@ -4,7 +4,7 @@ Nothing is written, and no value of a row is told unless keys and values were as
 is read without Spark, except from a table with a feature that only Spark can read.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
@@ -73,14 +73,13 @@ _CHANGES = ("inserted", "updated", "deleted")
 
 @dataclass(frozen=True)
 class _Times:
-    """When a run began, when its last batch was done, and when readers first saw it.
+    """When a run began, and when its last batch was done.
 
     A batch has no time of its own for its end where the ledger has that of its begin twice.
     """
 
     begun_us: int | None = None
     updated_us: int | None = None
-    shown_us: int | None = None
 
 
 def read_facts(pipeline: Pipeline, open_session: OpenSession, asked: Asked = Asked.COUNTS) -> Facts:
@@ -124,6 +123,34 @@ def find_lost(past: LedgerHistory) -> tuple[Lost, ...]:
     return tuple(found)
 
 
+def _find_shown(pipeline: Pipeline, past: LedgerHistory) -> Mapping[int, int | None]:
+    """Since when readers see each run, or a later one, in every output; the time may be unknown."""
+    windows = {window.name for window in pipeline.windows}
+    outputs: dict[int | None, set[str]] = {}
+    waiting: deque[int] = deque()
+    shown = {}
+    for entry in past.entries:
+        if entry.step in FINISHED:
+            outputs[entry.run] = windows & entry.versions.keys()
+        if entry.step == CLOSE:
+            waiting.append(entry.run or 0)
+        elif entry.step == PUBLISH:
+            oldest = _find_oldest_run(entry, outputs.get(entry.run, ()))
+            while waiting and waiting[0] <= oldest:
+                shown[waiting.popleft()] = entry.at
+    return shown
+
+
+def _find_oldest_run(publication: LedgerEntry, outputs: Iterable[str]) -> int:
+    """The oldest run that these outputs show; 0 where one of them shows none."""
+    newest = publication.run or 0
+    runs = []
+    for output in outputs:
+        is_shown = output in publication.versions
+        runs.append(publication.counts.get(f"{RUN_OF}{output}", newest) if is_shown else 0)
+    return min(runs, default=newest)
+
+
 def _make_reader(open_session: OpenSession) -> RowReader:
     """Reads columns of a table without Spark where that can be, otherwise by a session."""
 
@@ -163,7 +190,8 @@ def _list_publishings(pipeline: Pipeline, past: LedgerHistory) -> tuple[Publishi
 
 def _read_runs(pipeline: Pipeline, past: LedgerHistory) -> tuple[Ran, ...]:
     closed = {entry.run: entry for entry in past.entries if entry.step == CLOSE}
-    timed, batches = _time_runs(past), _count_batches(past)
+    timed, shown = _time_runs(past), _find_shown(pipeline, past)
+    batches = _count_batches(past)
     rows = control.read_rows(pipeline.table(WATERMARKS))
     found = []
     for row in sorted(rows, key=lambda each: int(each["run"])):
@@ -181,7 +209,7 @@ def _read_runs(pipeline: Pipeline, past: LedgerHistory) -> tuple[Ran, ...]:
             begun_us=timed[row["run"]].begun_us,
             updated_us=timed[row["run"]].updated_us,
             ended_us=close.at,
-            shown_us=timed[row["run"]].shown_us,
+            shown_us=shown.get(row["run"]),
         )
         found.append(ran)
     return tuple(found)
@@ -208,8 +236,6 @@ def _time_runs(past: LedgerHistory) -> Mapping[int | None, _Times]:
             begun[entry.batch] = entry.at
         elif entry.step == DONE and entry.at > begun.get(entry.batch, entry.at):
             times[entry.run] = replace(known, updated_us=entry.at)
-        elif entry.step == PUBLISH and known.shown_us is None:
-            times[entry.run] = replace(known, shown_us=entry.at)
     return times
 
 

@@ -1,6 +1,6 @@
 """The page says what the ledger has: a ledger is written, and its page is read. No JVM."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
@@ -29,6 +29,7 @@ from windowing.ledger.rule import (
 from windowing.ledger.table import create_ledger, record_entries, record_watermark
 from windowing.location import Location
 from windowing.report import table
+from windowing.report.facts import Facts
 from windowing.report.page import render_page
 from windowing.report.publications import list_publications
 from windowing.report.view import view_facts
@@ -127,19 +128,25 @@ def list_published_runs(runs: int) -> CountedEntries:
     return CountedEntries(entries)
 
 
+def read_of(pipeline: Pipeline, entries: Iterable[LedgerEntry], patch: pytest.MonkeyPatch) -> Facts:
+    """The facts of the pipeline, as if its ledger had these entries."""
+    past = LedgerHistory(entries if isinstance(entries, CountedEntries) else tuple(entries))
+    closed = sorted(entry.run or 0 for entry in past.entries if entry.step == CLOSE)
+    rows = [{"run": run, "arrival": 0, "watermark": 0, "max_event_time": 0} for run in closed]
+    patch.setattr(table, "read_history", lambda _: past)
+    patch.setattr("windowing.storage.control.read_rows", lambda _: rows)
+    return table.read_facts(pipeline, refuse)
+
+
 def count_passes(pipeline: Pipeline, runs: int, patch: pytest.MonkeyPatch) -> tuple[int, int]:
     """How often facts, and how often publications, go through the ledger of so many runs."""
     entries = list_published_runs(runs)
-    numbers = range(1, runs + 1)
-    rows = [{"run": n, "arrival": 0, "watermark": 0, "max_event_time": 0} for n in numbers]
-    patch.setattr(table, "read_history", lambda _: LedgerHistory(entries))
-    patch.setattr("windowing.storage.control.read_rows", lambda _: rows)
-    facts = table.read_facts(pipeline, refuse)
+    facts = read_of(pipeline, entries, patch)
     assert [ran.batches for ran in facts.runs] == [1] * runs
     of_facts, entries.passes = entries.passes, 0
     found = list_publications(LedgerHistory(entries), ("hourly",))
     assert [each.watermark for each in found] == [
-        moment(BEGUN_US + run * HOUR - 35 * MINUTE) for run in numbers
+        moment(BEGUN_US + run * HOUR - 35 * MINUTE) for run in range(1, runs + 1)
     ]
     return of_facts, entries.passes
 
@@ -164,6 +171,70 @@ def test_times_are_told_apart_where_the_ledger_does(pipeline: Pipeline) -> None:
     assert (newest["seconds"], newest["of them closing"]) == ("10.0", "-")
     assert (oldest["until readers saw it"], newest["until readers saw it"]) == ("1 min", "-")
     assert (newest["batches"], newest["rows read"], newest["rows per second"]) == ("1", "9", "1")
+
+
+def publish(run: int, at: int, versions: Mapping[str, int], **held: int) -> LedgerEntry:
+    """A publication of `run`, where outputs that were held back show the runs `held`."""
+    counts = {f"run.{name}": shown for name, shown in held.items()}
+    return LedgerEntry(PUBLISH, run=run, at=at, versions=versions, counts=counts)
+
+
+def close(run: int, **versions: int) -> LedgerEntry:
+    """The end of a run, which has left these versions."""
+    return LedgerEntry(CLOSE, run=run, at=run, versions=versions)
+
+
+BOTH = {"hourly": 1, "daily": 1}
+
+
+@pytest.mark.parametrize(
+    ("entries", "shown"),
+    [
+        pytest.param(
+            [
+                *(close(run, **BOTH) for run in (1, 2, 3)),
+                publish(2, 70, BOTH),
+                publish(3, 80, BOTH),
+            ],
+            {1: 70, 2: 70, 3: 80},
+            id="several runs, one publication",
+        ),
+        pytest.param(
+            [close(1, **BOTH), publish(1, 60, BOTH), close(2, **BOTH), publish(1, 70, BOTH)],
+            {1: 60},
+            id="a rollback shows no later run",
+        ),
+        pytest.param(
+            [
+                *(close(run, **BOTH) for run in (1, 2, 3)),
+                publish(1, 60, {"hourly": 1}),
+                publish(2, 70, BOTH, daily=1),
+                publish(3, 80, BOTH),
+            ],
+            {1: 70, 2: 80, 3: 80},
+            id="the output that was held back decides",
+        ),
+        pytest.param(
+            [close(1, hourly=1), publish(1, 60, {"hourly": 1}), close(2, **BOTH)],
+            {1: 60},
+            id="an output that came later is not waited for",
+        ),
+        pytest.param(
+            [close(1, hourly=1, gone=1), publish(1, 60, {"hourly": 1})],
+            {1: 60},
+            id="an output that has gone is not waited for",
+        ),
+    ],
+)
+def test_readers_see_a_run_since_all_outputs_show_it_or_a_later_one(
+    pipeline: Pipeline,
+    monkeypatch: pytest.MonkeyPatch,
+    entries: list[LedgerEntry],
+    shown: Mapping[int, int],
+) -> None:
+    facts = read_of(pipeline, entries, monkeypatch)
+    seen = {ran.run: ran.shown_us for ran in facts.runs if ran.shown_us is not None}
+    assert seen == shown
 
 
 def test_a_reason_of_a_publication_is_shown_after_later_ones_too(pipeline: Pipeline) -> None:
