@@ -10,7 +10,9 @@ from typing import Any
 from windowing.report.text import NONE, cell
 
 TABLED = 50
-"""Rows of a table that grows with every run, newest first; charts show ten times as many runs."""
+"""Rows of a table that grows with every run, newest first."""
+DRAWN = 10 * TABLED
+"""The runs of a chart, which are the newest ones."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Part:
-    """A sentence with a link behind it, a chart, and the same numbers as a table.
+    """A sentence with a link behind it, a chart, and what it shows as a table.
 
     Each may be missing. A table below a chart is folded until someone opens it.
     """

@@ -1,12 +1,24 @@
 """Facts of validations and publications -> sections: expectations over time, reasons, alarms."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from windowing.columns import END, START
-from windowing.report.charts import Figure, Series, draw_bars
+from windowing.report.charts import Series, draw_bars
 from windowing.report.facts import Check, Facts, FailingRows, Validated
-from windowing.report.section import TABLED, Cell, Chart, Column, Link, Part, Section, make_table
+from windowing.report.section import (
+    TABLED,
+    Cell,
+    Chart,
+    Column,
+    Link,
+    Part,
+    Section,
+    Table,
+    make_table,
+    numbers,
+)
 from windowing.report.text import count, datum, instant_us
 
 _VERDICTS = {"met": "good", "failed": "bad", "warning": "warn", "accepted": "warn"}
@@ -26,7 +38,8 @@ def show_quality(facts: Facts, docs: str | None) -> Section:
     evaluated = count(len(checks), "expectation")
     text = f"run {facts.validations[-1].run}: {evaluated}, {broken or 'none'} broken"
     link = None if docs is None else Link("Data Docs", docs)
-    parts = [Part(text=text, link=link, chart=_chart_verdicts(facts.validations))]
+    verdicts = _count_verdicts(facts.validations)
+    parts = [Part("", text, _chart_verdicts(verdicts), _tabulate_verdicts(verdicts), link)]
     parts.append(_show_checks(facts.validations))
     if facts.samples is not None:
         parts += [_show_failing(each, facts) for each in facts.samples.failing]
@@ -64,19 +77,26 @@ def show_alarms(facts: Facts) -> Section:
     return Section("alarms", "Alarms", (Part(text="" if rows else "none", table=table),))
 
 
-def _chart_verdicts(validations: Sequence[Validated]) -> Chart:
-    label = f"Expectations by verdict of {count(len(validations), 'validation')}."
-    return Chart("verdicts", label, _draw_verdicts(validations))
+def _count_verdicts(validations: Sequence[Validated]) -> list[tuple[int, ...]]:
+    """Of each validation its place, its run, and how many expectations have each verdict."""
+    counted = []
+    for place, each in enumerate(validations, start=1):
+        found = Counter(check.verdict for check in each.checks)
+        counted.append((place, each.run, *(found[verdict] for verdict in _VERDICTS)))
+    return counted
 
 
-def _draw_verdicts(validations: Sequence[Validated]) -> Figure:
-    series = []
-    for verdict in _VERDICTS:
-        counts = [sum(c.verdict == verdict for c in each.checks) for each in validations]
-        series.append(Series(verdict, counts))
+def _chart_verdicts(counted: Sequence[tuple[int, ...]]) -> Chart:
     # Two validations may be of one run, and each has a bar.
-    places = [f"{place}. run {each.run}" for place, each in enumerate(validations, start=1)]
-    return draw_bars(places, series, "validation", "expectations")
+    places = [f"{place}. run {run}" for place, run, *_ in counted]
+    series = [Series(name, [row[at] for row in counted]) for at, name in enumerate(_VERDICTS, 2)]
+    label = f"Expectations by verdict of {count(len(counted), 'validation')}."
+    return Chart("verdicts", label, draw_bars(places, series, "validation", "expectations"))
+
+
+def _tabulate_verdicts(counted: Sequence[tuple[int, ...]]) -> Table | None:
+    columns = numbers("validation", "run", *_VERDICTS)
+    return make_table("verdicts, newest validation first", columns, counted[::-1])
 
 
 def _show_checks(validations: Sequence[Validated]) -> Part:

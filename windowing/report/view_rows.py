@@ -18,6 +18,7 @@ from windowing.report.charts import (
 from windowing.report.facts import Facts, Lateness, Output, Revised, Revisions, Shape, Was
 from windowing.report.rows import Refused
 from windowing.report.section import (
+    DRAWN,
     TABLED,
     Cell,
     Chart,
@@ -87,6 +88,7 @@ def show_corrections(facts: Facts) -> Section:
     """What runs changed, how far back, and which windows were revised most."""
     parts = (
         _show_changes_by_run(facts),
+        _show_revised(facts.outputs),
         _show_back(facts.outputs),
         _show_most_revised(facts.outputs),
     )
@@ -190,7 +192,7 @@ def _list_bars(ages: Ages) -> list[tuple[str, int]]:
 
 
 def _show_changes_by_run(facts: Facts) -> Part:
-    runs = facts.runs[-10 * TABLED :]
+    runs = facts.runs[-DRAWN:]
     if not runs:
         return Part("By run", "none")
     changes = ("inserted", "updated", "deleted")
@@ -202,11 +204,9 @@ def _show_changes_by_run(facts: Facts) -> Part:
     return Part("By run", chart=Chart("changes", label, figure), table=table)
 
 
-def _show_back(outputs: Sequence[Output]) -> Part:
-    """By how far back the newest change of a revised window lay."""
-    title = "By how far back"
-    read = [(o.name, o.revisions) for o in outputs if o.revisions and o.revisions.unread is None]
-    groups = [(name, found.back) for name, found in read if found.back.total]
+def _show_revised(outputs: Sequence[Output]) -> Part:
+    """How many windows were revised, and whether they had ended by then."""
+    read = _list_read(outputs)
     text = (
         "For each window that was revised: how long before its newest change it had ended by the "
         "watermark. A window that is still open is completed and not corrected. What a backfill, a "
@@ -224,12 +224,29 @@ def _show_back(outputs: Sequence[Output]) -> Part:
         for name, found in read
     ]
     table = make_table("revised windows", columns, rows)
+    if not any(found.back.total for _, found in read):
+        text = f"{text} {_say_none(outputs)}"
+    return Part("Revised windows", text, table=table)
+
+
+def _show_back(outputs: Sequence[Output]) -> Part:
+    """By how far back the newest change of a revised window lay."""
+    title = "By how far back"
+    groups = [(name, found.back) for name, found in _list_read(outputs) if found.back.total]
     if not groups:
-        return Part(title, f"{text} {_say_none(outputs)}", table=table)
+        return Part(title, "none")
     total = sum(ages.total for _, ages in groups)
     label = f"{count(total, 'corrected window')} by how far back the correction went."
-    chart = Chart("back", label, _draw_ages(groups))
-    return Part(title, text, chart, table)
+    columns = (Column("back"), *numbers(*(name for name, _ in groups)))
+    bars = zip(label_bars(), *(ages.bars for _, ages in groups), strict=True)
+    table = make_table(
+        "corrected windows by how far back", columns, [bar for bar in bars if any(bar[1:])]
+    )
+    return Part(title, chart=Chart("back", label, _draw_ages(groups)), table=table)
+
+
+def _list_read(outputs: Sequence[Output]) -> list[tuple[str, Revisions]]:
+    return [(o.name, o.revisions) for o in outputs if o.revisions and o.revisions.unread is None]
 
 
 def _say_none(outputs: Sequence[Output]) -> str:

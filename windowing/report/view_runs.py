@@ -16,6 +16,7 @@ from windowing.report.charts import (
 from windowing.report.facts import Facts, Ran
 from windowing.report.rule import Changed
 from windowing.report.section import (
+    DRAWN,
     TABLED,
     Chart,
     Column,
@@ -47,12 +48,13 @@ def show_watermark(facts: Facts) -> Section:
     columns = (
         Column("run", "n"),
         *(Column(name) for name in ("arrival", "watermark", "newest event", "lag")),
+        Column("lag of the newest event"),
     )
-    rows = [
-        (ran.run, *map(instant_us, (ran.arrival_us, ran.watermark_us, ran.last_us)), _age(ran))
-        for ran in runs[::-1][:TABLED]
-    ]
-    table = make_table(_newest("watermarks", runs), columns, rows)
+    rows = []
+    for ran in runs[::-1][:TABLED]:
+        times = map(instant_us, (ran.arrival_us, ran.watermark_us, ran.last_us))
+        rows.append((ran.run, *times, _age(ran.lag_us), _age(ran.event_lag_us)))
+    table = make_table(_newest("watermarks", facts.runs), columns, rows)
     return Section(*title, (Part(text=text, chart=chart, table=table),))
 
 
@@ -78,9 +80,10 @@ def show_runs(facts: Facts) -> Section:
 def show_run_times(facts: Facts) -> Section:
     """How long each run took, by the times that the ledger has."""
     title = ("times", "Run times and cost")
-    runs = [ran for ran in _list_drawn(facts) if ran.took_us is not None]
-    if not runs:
+    timed = [ran for ran in facts.runs if ran.took_us is not None]
+    if not timed:
         return Section(*title, (Part(text="no run has times in the ledger yet"),))
+    runs = timed[-DRAWN:]
     known = [ran for ran in runs if ran.closing_us is not None]
     text = (
         "A run is timed from the record of its first batch until its end, by the clock of its "
@@ -96,7 +99,8 @@ def show_run_times(facts: Facts) -> Section:
         "run", "batches", "seconds", "of them closing", "rows read", "rows per second"
     )
     rows = [_time_values(ran) for ran in runs[::-1][:TABLED]]
-    table = make_table(_newest("run times", runs), (*columns, Column("until readers saw it")), rows)
+    caption = _newest("run times", timed)
+    table = make_table(caption, (*columns, Column("until readers saw it")), rows)
     chart = Chart("times", label, _draw_times(runs))
     return Section(*title, (Part(text=text, chart=chart, table=table),))
 
@@ -137,13 +141,17 @@ def changed_values(change: Changed) -> tuple[int, int, int]:
 
 
 def _list_drawn(facts: Facts) -> tuple[Ran, ...]:
-    return facts.runs[-10 * TABLED :]
+    return facts.runs[-DRAWN:]
 
 
 def _newest(what: str, runs: Sequence[Ran]) -> str:
+    """What a table has of `runs`, which are all that there are, and what the chart above it has."""
     if len(runs) <= TABLED:
         return f"{what}, newest first"
-    return f"the newest {TABLED} of {len(runs):,} {what}"
+    drawn = f"all {len(runs):,}"
+    if len(runs) > DRAWN:
+        drawn = f"the newest {DRAWN} of {len(runs):,}"
+    return f"the newest {TABLED} {what}; the chart has {drawn}"
 
 
 def _run_values(ran: Ran, shown: Sequence[str]) -> tuple[Any, ...]:
@@ -165,14 +173,13 @@ def _draw_lag(runs: Sequence[Ran]) -> Figure:
 def _describe_lag(newest: Ran) -> str:
     if newest.lag_us is None:
         return f"After run {newest.run} there was no watermark yet."
-    return f"After run {newest.run} the watermark was {_age(newest)} behind its arrival."
+    return f"After run {newest.run} the watermark was {_age(newest.lag_us)} behind its arrival."
 
 
-def _age(ran: Ran) -> str:
-    lag = ran.lag_us
-    if lag is None:
+def _age(lag_us: int | None) -> str:
+    if lag_us is None:
         return NONE
-    return describe_age(lag) if lag >= 0 else f"{describe_age(-lag)} ahead"
+    return describe_age(lag_us) if lag_us >= 0 else f"{describe_age(-lag_us)} ahead"
 
 
 def _draw_times(runs: Sequence[Ran]) -> Figure:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.report_facts import FACTS, HOSTILE, MADE, PIPELINE, SAMPLES, SECRET
+from tests.support.report_facts import FACTS, HOSTILE, MADE, PIPELINE, SAMPLES, SECRET, make_run
 from tests.support.report_page import ReadPage, read_page
 from windowing.ledger.rule import COUNTS
 from windowing.report.ages import count_ages
@@ -100,6 +100,53 @@ def test_numbers_of_charts_are_those_of_the_facts_and_of_the_tables() -> None:
     lag = page.figures["lag"]["data"][0]
     assert lag["y"] == [round((40 + ran.run) / 1, 4) for ran in FACTS.runs], "in minutes"
     assert page.figures["lag"]["layout"]["yaxis"]["title"]["text"] == "minutes behind arrival"
+
+
+def test_every_chart_has_a_table_below_it() -> None:
+    for section in view_facts(FACTS, MADE).sections:
+        for part in section.parts:
+            assert part.chart is None or part.table is not None, section.title
+
+
+def test_verdicts_are_told_of_each_validation() -> None:
+    page = page_of(FACTS)
+    rows = page.tables["verdicts, newest validation first"]
+    assert [(row["validation"], row["run"]) for row in rows] == [
+        ("3", "28"),
+        ("2", "2"),
+        ("1", "1"),
+    ]
+    for drawn in page.figures["verdicts"]["data"]:
+        assert [int(row[drawn["name"]]) for row in rows[::-1]] == drawn["y"]
+
+
+def test_corrected_windows_are_told_by_how_far_back() -> None:
+    page = page_of(FACTS)
+    rows = page.tables["corrected windows by how far back"]
+    (drawn,) = page.figures["back"]["data"]
+    told = {row["back"]: int(row["hourly"]) for row in rows}
+    assert told == {at: n for at, n in zip(drawn["y"], drawn["x"], strict=True) if n}
+
+
+@pytest.mark.parametrize(
+    ("runs", "behind"),
+    [
+        (50, "{}, newest first"),
+        (60, "the newest 50 {}; the chart has all 60"),
+        (510, "the newest 50 {}; the chart has the newest 500 of 510"),
+    ],
+)
+def test_captions_say_how_many_runs_table_and_chart_have(runs: int, behind: str) -> None:
+    page = page_of(replace(FACTS, runs=tuple(map(make_run, range(1, runs + 1)))))
+    for what, chart in (("watermarks", "lag"), ("runs", "rows"), ("run times", "times")):
+        assert len(page.tables[behind.format(what)]) == 50
+        assert len(page.figures[chart]["data"][0]["y"]) == min(runs, 500)
+    assert "which says where it has only the newest runs" in page.text
+
+
+def test_the_lag_of_the_newest_event_is_told() -> None:
+    rows = page_of(FACTS).tables["watermarks, newest first"]
+    assert {row["lag of the newest event"] for row in rows} == {"10 min"}
 
 
 def test_times_of_stages_sum_to_the_time_of_the_run() -> None:
