@@ -80,13 +80,15 @@ def test_erased_rows_have_a_column_where_there_are_any() -> None:
     assert [row["erased"] for row in page.tables["runs, newest first"]] == ["2", "0"]
 
 
-def test_alarms_are_listed_newest_first_and_say_what_is_held() -> None:
+def test_alarms_are_listed_newest_first_and_say_what_is_beyond_a_limit() -> None:
     assert "none" in page_of(replace(FACTS, alarms=())).sections["alarms"].text
     said = Raised(1, 3, Alarm("ahead", "far <ahead>", 9, holds=False))
     held = Raised(2, 7, Alarm("quarantined", "9 of 9 rows were quarantined", 9, holds=True))
-    rows = page_of(replace(FACTS, alarms=(said, held))).tables["alarms, newest first"]
+    page = page_of(replace(FACTS, alarms=(said, held)))
+    rows = page.tables["alarms, newest first"]
+    assert "as the spec is now" in page.sections["alarms"].text
     assert [row["alarm"] for row in rows] == ["9 of 9 rows were quarantined", "far <ahead>"]
-    assert [row["held back"] for row in rows] == ["yes", "no"]
+    assert [row["beyond the limit of the spec"] for row in rows] == ["yes", "no"]
 
 
 def test_numbers_of_charts_are_those_of_the_facts_and_of_the_tables() -> None:
