@@ -4,7 +4,7 @@ Colours are such that they can be told from a light and from a dark page. Text a
 have the colours of the page, which its style sheet says.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
 from typing import Any
@@ -126,6 +126,23 @@ def shorten(text: str, longest: int = 40) -> str:
     '0123…'
     """
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def label_apart(texts: Iterable[str], longest: int = 40) -> list[str]:
+    """Each text shortened; a label that is there before has a number, so that each has a bar.
+
+    >>> label_apart(["0123456789", "01234", "0123999999"], 5)
+    ['0123…', '01234', '0123… (2)']
+    """
+    labels: list[str] = []
+    for text in texts:
+        short = label = shorten(text, longest)
+        number = 1
+        while label in labels:
+            number += 1
+            label = f"{short} ({number})"
+        labels.append(label)
+    return labels
 
 
 def _texts(values: Sequence[Any]) -> list[Any]:

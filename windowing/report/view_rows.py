@@ -12,7 +12,7 @@ from windowing.report.charts import (
     draw_bars,
     draw_lines,
     draw_rows,
-    shorten,
+    label_apart,
     to_time,
 )
 from windowing.report.facts import Facts, Lateness, Output, Revised, Revisions, Shape, Was
@@ -103,7 +103,7 @@ def show_refusals(facts: Facts) -> Section:
     if not rows:
         return Section(*title, (Part(text="none"),))
     most = sorted(facts.refusals, key=lambda each: -each.rows)[:_MOST_REASONS]
-    labels = [shorten(f"{each.outcome}: {each.reason}") for each in most]
+    labels = label_apart(f"{each.outcome}: {each.reason}" for each in most)
     series = [
         Series("refused", [each.rows - each.resolved for each in most]),
         Series("accepted later", [each.resolved for each in most]),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from windowing.report.charts import TIMES, Series, draw_bars, draw_lines, draw_rows
+from windowing.report.charts import TIMES, Series, draw_bars, draw_lines, draw_rows, label_apart
 
 
 @pytest.mark.parametrize(
@@ -20,3 +20,8 @@ def test_few_things_are_counted_one_by_one(values: list[float | None], step: int
 def test_bars_on_top_of_each_other_are_counted_together() -> None:
     layout = draw_bars(["a"], [Series("late", [4]), Series("bad", [3])], "run", "rows")["layout"]
     assert "dtick" not in layout["yaxis"]
+
+
+def test_labels_that_are_cut_to_the_same_text_are_numbered() -> None:
+    texts = ["a long begin 1", "a long begin 2", "a lon…", "short", "a lon… (2)"]
+    assert label_apart(texts, 6) == ["a lon…", "a lon… (2)", "a lon… (3)", "short", "a lon… (4)"]

@@ -13,7 +13,7 @@ from tests.support.report_page import ReadPage, read_page
 from windowing.ledger.rule import COUNTS
 from windowing.report.ages import count_ages
 from windowing.report.alarms import Alarm, Raised
-from windowing.report.facts import Facts, Publishing, Ran, Revisions
+from windowing.report.facts import Facts, Publishing, Ran, Refusal, Revisions
 from windowing.report.page import LIBRARY, render_page
 from windowing.report.rule import Changed
 from windowing.report.section import Cell, Chart, Part, Section, View
@@ -195,6 +195,14 @@ def test_no_correction_is_said_only_where_every_change_is_dated(
     text = page_of(facts).sections["corrections"].text
     assert said in text
     assert "counts as not known" in text
+
+
+def test_reasons_that_begin_alike_have_a_bar_each() -> None:
+    begin = "the price of this order is not a number that"
+    refusals = [Refusal("quarantined", f"{begin} {end}", 9, 0) for end in ("fits", "is known", "x")]
+    page = page_of(replace(FACTS, refusals=tuple(refusals)))
+    labels = page.figures["reasons"]["data"][0]["y"]
+    assert len({*labels}) == len(labels) == 3
 
 
 def test_what_was_not_read_is_said() -> None:
