@@ -73,12 +73,14 @@ def show_lateness(facts: Facts) -> Section:
         text = f"{settings}{allowed}. Late rows were not read, because {found.unread}."
         return Section(*title, (Part(text=text),))
     text = (
-        f"{settings}{allowed}. This is about rows that were late for a window; how late accepted "
-        "rows were is not recorded."
+        f"{settings}{allowed}. This is about rows that were late for all of their windows, and "
+        "about those that were late for some (partial). The count `late` of runs has only the "
+        "first. How late all other rows were is not recorded."
     )
     if found.unknown_rows:
         text += f" Left out are {count(found.unknown_rows, 'row')} without an event time."
-    label = f"{count(found.behind.total, 'late row')} by how far behind the watermark they were."
+    late = f"{count(found.behind.total, 'row')} late for all or some of their windows"
+    label = f"{late}, by how far behind the watermark they were."
     chart = Chart("behind", label, _draw_ages([("late rows", found.behind)]))
     columns = (Column("behind the watermark"), *numbers("rows"))
     bars = make_table("late rows by lateness", columns, _list_bars(found.behind))

@@ -168,6 +168,8 @@ def test_times_of_stages_sum_to_the_time_of_the_run() -> None:
 def test_lateness_that_would_be_enough_is_proposed_from_late_rows() -> None:
     page = page_of(FACTS)
     assert "allows lateness of 2 hours" in page.sections["lateness"].text
+    assert "The count `late` of runs has only the first" in page.sections["lateness"].text
+    assert page.charts["behind"].startswith("4 rows late for all or some of their windows")
     assert "Left out are 1 row without an event time" in page.sections["lateness"].text
     enough = page.tables[""]
     assert [(row["share of the late rows"], row["enough allowed lateness"]) for row in enough] == [
