@@ -1,7 +1,7 @@
 """The facts that the report page shows, as values. `table.py` reads them; `view.py` shows them.
 
-No value of a row is among them but in `Samples`, and in the keys and values of `Revised`, which are
-read where someone asks for them.
+No value of a row but times of events is among them, except in `Samples` and in the keys and values
+of `Revised`, which are read where someone asks for them.
 """
 
 from collections.abc import Mapping

@@ -29,8 +29,9 @@ from windowing.report.view_runs import (
 )
 
 _WITHOUT_VALUES = (
-    "No key and no value of a row is on this page. To add refused rows, the keys of failing rows "
-    "and the values of revised windows, run `tidemark report SPEC --samples --output PAGE`."
+    "No key and no value of a row is on this page, but times of events are, such as the newest "
+    "one of each run and the bounds of sessions. To add refused rows, the keys of failing rows and "
+    "the values of revised windows, run `tidemark report SPEC --samples --output PAGE`."
 )
 _WITH_VALUES = (
     "This page contains keys and values of rows, because it was made with --samples. "

@@ -226,7 +226,7 @@ def test_what_was_not_read_is_said() -> None:
 def test_values_of_rows_are_on_the_page_only_where_it_says_so() -> None:
     html = render_page(view_facts(FACTS, MADE))
     assert SECRET not in html
-    assert "No key and no value of a row is on this page" in html
+    assert "No key and no value of a row is on this page, but times of events are" in html
     page = page_of(replace(FACTS, samples=SAMPLES))
     assert "contains keys and values of rows" in page.text
     assert page.tables["1 of 1 row, newest run first"][0]["shop"] == SECRET
