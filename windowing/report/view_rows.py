@@ -1,7 +1,6 @@
 """Facts of outputs and of refused rows -> sections: sizes, lateness, corrections, refusals."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 from windowing.columns import kept_name
@@ -155,32 +154,15 @@ def _show_shape(name: str, output: Output, found: Revisions) -> Part:
     columns = (Column("from"), *numbers("newest", "published"))
     published: Sequence[int | None] = shape.published or [None] * len(shape.starts_us)
     cells = zip(map(instant_us, shape.starts_us), shape.newest, published, strict=True)
-    caption = f"rows of {output.name}, stretches of {stretch} that have rows"
-    table = make_table(caption, columns, cells)
+    table = make_table(f"rows of {output.name}, stretches of {stretch}", columns, cells)
     return Part(title, note, Chart(name, label, _draw_shape(shape), "half"), table)
 
 
 def _draw_shape(shape: Shape) -> Figure:
-    starts = _bound_gaps(shape)
-    series = [Series("newest", _fill(shape, shape.newest, starts))]
+    series = [Series("newest", shape.newest)]
     if shape.published is not None:
-        series.append(Series("published", _fill(shape, shape.published, starts)))
-    return draw_lines([to_time(start) for start in starts], series, TIMES, "rows")
-
-
-def _bound_gaps(shape: Shape) -> list[int]:
-    """The starts, and those of the first and last stretch of each gap, which have no row."""
-    starts = {*shape.starts_us}
-    for start, following in pairwise(shape.starts_us):
-        if following - start > shape.width_us:
-            starts |= {start + shape.width_us, following - shape.width_us}
-    return sorted(starts)
-
-
-def _fill(shape: Shape, rows: Sequence[int], starts: Sequence[int]) -> list[int]:
-    """The rows that begin at each of `starts`, which are 0 in a gap."""
-    known = dict(zip(shape.starts_us, rows, strict=True))
-    return [known.get(start, 0) for start in starts]
+        series.append(Series("published", shape.published))
+    return draw_lines([to_time(start) for start in shape.starts_us], series, TIMES, "rows")
 
 
 def _show_enough(found: Lateness) -> Part:

@@ -13,12 +13,11 @@ from tests.support.report_page import ReadPage, read_page
 from windowing.ledger.rule import COUNTS
 from windowing.report.ages import count_ages
 from windowing.report.alarms import Alarm, Raised
-from windowing.report.facts import Facts, Publishing, Ran, Refusal, Revisions, Shape
+from windowing.report.facts import Facts, Publishing, Ran, Refusal, Revisions
 from windowing.report.page import LIBRARY, render_page
 from windowing.report.rule import Changed
 from windowing.report.section import Cell, Chart, Part, Section, View
 from windowing.report.view import view_facts
-from windowing.spec.duration import HOUR
 
 ROOT = Path(__file__).parents[3]
 
@@ -206,17 +205,6 @@ def test_reasons_that_begin_alike_have_a_bar_each() -> None:
     page = page_of(replace(FACTS, refusals=tuple(refusals)))
     labels = page.figures["reasons"]["data"][0]["y"]
     assert len({*labels}) == len(labels) == 3
-
-
-def test_a_line_falls_to_zero_where_no_row_begins() -> None:
-    shape = Shape(HOUR, (0, HOUR, 3 * HOUR, 9 * HOUR), (5, 6, 7, 8), (5, 0, 7, 8))
-    found = Revisions(count_ages(()), shape=shape)
-    page = page_of(replace(FACTS, outputs=(replace(FACTS.outputs[0], revisions=found),)))
-    newest, published = page.figures["shape0"]["data"]
-    hours = [int(at[11:13]) for at in newest["x"]]
-    assert dict(zip(hours, newest["y"], strict=True)) == {0: 5, 1: 6, 2: 0, 3: 7, 4: 0, 8: 0, 9: 8}
-    assert published["y"] == [5, 0, 0, 7, 0, 0, 8]
-    assert len(page.tables["rows of hourly, stretches of 1 hour that have rows"]) == 4
 
 
 def test_what_was_not_read_is_said() -> None:
