@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from windowing.errors import UsageError
 from windowing.grid.zone import moment
 from windowing.ledger.history import LedgerHistory
-from windowing.ledger.rule import PUBLISH, LedgerEntry
+from windowing.ledger.rule import LedgerEntry
 from windowing.merge.rule import complete_table
 from windowing.report.publications import find_undone
 from windowing.report.text import instant_us
@@ -23,11 +23,10 @@ _UNDONE = {"evolve_done": "the spec was changed"}
 
 def find_publication(pipeline: Pipeline, past: LedgerHistory, number: int) -> LedgerEntry:
     """The publication of that number; UsageError with those there are where there is none."""
-    published = [entry for entry in past.entries if entry.step == PUBLISH]
-    for entry in published:
+    for entry in past.publications:
         if entry.seq == number:
             return entry
-    known = ", ".join(str(entry.seq) for entry in published[-5:]) or "none"
+    known = ", ".join(str(entry.seq) for entry in past.publications[-5:]) or "none"
     raise UsageError(
         f"{pipeline.name} has no publication {number}; the last ones are {known}: "
         "see `tidemark publish --list`"
@@ -44,8 +43,8 @@ def choose_earlier(pipeline: Pipeline, past: LedgerHistory, number: int | None) 
     if now is None:
         raise UsageError(f"{pipeline.name}: nothing is published yet, so nothing is rolled back")
     if number is None:
-        published = [entry for entry in past.entries if entry.step == PUBLISH]
-        earlier = [entry for entry in published if not has_same_outputs(pipeline, entry, now)]
+        all_of_them = past.publications
+        earlier = [entry for entry in all_of_them if not has_same_outputs(pipeline, entry, now)]
         if not earlier:
             raise UsageError(f"{pipeline.name} has no publication of other versions")
         chosen = earlier[-1]

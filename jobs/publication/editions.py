@@ -18,6 +18,7 @@ from windowing.spec.reserved import PUBLISHED
 from windowing.storage.control import TableError
 from windowing.storage.files import list_tables
 from windowing.storage.kept_open import forget_version, has_commit, newest_version
+from windowing.storage.log_lines import LOG
 from windowing.storage.mirror import Mirror, has_rows, share_layout, show_version
 from windowing.storage.store import store_of
 from windowing.storage.version_files import VersionFiles, list_version
@@ -100,7 +101,7 @@ def _shows_newest(pipeline: Pipeline, name: str) -> bool:
 
 def _delete_table(table: Location) -> None:
     """Deletes the log first: if it is killed, no log is left that names files which are gone."""
-    log = table / "_delta_log"
+    log = table / LOG
     forget_version(table)
     store_of(log).delete(log)
     store_of(table).delete(table)

@@ -33,13 +33,18 @@ class LedgerHistory(LedgerExcerpt):
         last_seen = max(seen, default=published.seq)
         return tuple(entry for entry in finished if entry.seq > last_seen)
 
+    @property
+    def publications(self) -> tuple[LedgerEntry, ...]:
+        """What was published, oldest first."""
+        return self._entries_of(PUBLISH)
+
     def find_first_shown(self, output: str) -> tuple[LedgerEntry, int | None] | None:
         """The publication since which readers see this version of an output, and the one before.
 
         The version before is None where there was none. None where the output is not published.
         """
         first, previous = None, None
-        for entry in self._entries_of(PUBLISH):
+        for entry in self.publications:
             version = entry.versions.get(output)
             if version is not None and (first is None or version != first.versions[output]):
                 previous = None if first is None else first.versions[output]

@@ -21,7 +21,6 @@ from windowing.ledger.rule import (
     ERASE_DONE,
     EVOLVE_DONE,
     MAINTAIN_DONE,
-    PUBLISH,
     LedgerEntry,
 )
 from windowing.source.rule import read_range, reprocesses_change
@@ -143,8 +142,7 @@ def list_values(
 
 def _was_published_before(past: LedgerHistory, window: str, first: int) -> bool:
     """Whether a version before `first` was published, in which a row may have had any value."""
-    published = [e for e in past.entries if e.step == PUBLISH and window in e.versions]
-    return any(entry.versions[window] < first for entry in published)
+    return any(entry.versions.get(window, first) < first for entry in past.publications)
 
 
 def _join_replacements(changes: Iterable[Change]) -> list[Change]:
@@ -249,9 +247,7 @@ def _list_published(
     """When readers saw a version from `since` (inclusive) to `until` (exclusive)."""
     start: datetime | None = None
     is_seen = False
-    for entry in past.entries:
-        if entry.step != PUBLISH:
-            continue
+    for entry in past.publications:
         version = entry.versions.get(window)
         at = None if entry.at is None else moment(entry.at)
         shows = version is not None and version >= since and (until is None or version < until)

@@ -17,10 +17,10 @@ from windowing.columns import END, INDEX, START, quoted
 from windowing.ledger.table import read_history
 from windowing.merge.rule import REVISIONS, Target, output_table
 from windowing.revisions.rule import list_versions_of_runs
-from windowing.source.commits import changed_files, feed_files, parse_actions
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta, delta_log, own_tables
 from windowing.storage.kept_open import newest_version, read_commit_text
+from windowing.storage.log_lines import changed_files, feed_files, parse_actions
 from windowing.storage.own_tables import Once
 from windowing.storage.store import store_of
 

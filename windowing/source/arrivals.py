@@ -9,14 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
-from windowing.source.commits import (
-    changed_files,
-    feed_files,
-    operation_of,
-    parse_actions,
-    read_figures,
-    total,
-)
+from windowing.source.commits import operation_of, read_figures, total
+from windowing.storage.log_lines import changed_files, feed_files, parse_actions
 
 _MILLISECOND = 1_000
 """What times of commits are counted in, and to what statistics round times down."""

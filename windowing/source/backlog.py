@@ -6,9 +6,10 @@ files of the log -> how many rows and bytes, and the bytes after which a batch e
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from windowing.source.commits import changed_files, parse_actions, read_figures, total
+from windowing.source.commits import read_figures, total
 from windowing.spec.pipeline import BatchBound
 from windowing.storage.file_figures import FileFigures
+from windowing.storage.log_lines import changed_files, parse_actions
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 from windowing.grid.zone import micros
 from windowing.storage.file_figures import FileFigures
+from windowing.storage.log_lines import changed_files, parse_actions
 
 
 @dataclass(frozen=True)
@@ -46,16 +47,6 @@ def read_commit(version: int, text: str, event_time: str) -> Commit:
     )
 
 
-def parse_actions(text: str) -> list[dict[str, Any]]:
-    """The actions of a commit whose JSON lines are `text`."""
-    actions = []
-    # Not splitlines: a text in the statistics may contain other ends of lines.
-    for line in text.split("\n"):
-        if line.strip():
-            actions.append(json.loads(line))
-    return actions
-
-
 def operation_of(actions: list[dict[str, Any]]) -> str:
     """What made the commit, such as DELETE."""
     for action in actions:
@@ -72,20 +63,6 @@ def total(numbers: Iterable[int | None]) -> int | None:
             return None
         sum_so_far += number
     return sum_so_far
-
-
-def changed_files(actions: list[dict[str, Any]], action: str) -> list[dict[str, Any]]:
-    """The files of the actions of one name; OPTIMIZE changes files, but no data."""
-    changed = []
-    for each in actions:
-        if action in each and each[action].get("dataChange", True):
-            changed.append(each[action])
-    return changed
-
-
-def feed_files(actions: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The files of a commit's change feed; none where what it added and removed tells as much."""
-    return [action["cdc"] for action in actions if "cdc" in action]
 
 
 def read_figures(file: Mapping[str, Any], event_time: str) -> FileFigures:

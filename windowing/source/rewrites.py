@@ -9,14 +9,9 @@ from typing import Any
 from urllib.parse import unquote
 
 from windowing.grid.range import Range, cover_known
-from windowing.source.commits import (
-    changed_files,
-    operation_of,
-    parse_actions,
-    read_figures,
-    total,
-)
+from windowing.source.commits import operation_of, read_figures, total
 from windowing.storage.file_figures import FileFigures
+from windowing.storage.log_lines import changed_files, parse_actions
 
 _MILLISECOND = 1_000
 """Statistics name times to the millisecond, so the last event may be later by less than one."""

@@ -4,9 +4,7 @@ commits since a version -> their files of the change feed; where there are none,
 and removed -> a feed for each commit
 """
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -17,10 +15,8 @@ from windowing.storage.arrow_merge import tell_change
 from windowing.storage.file_rows import fit_columns
 from windowing.storage.footers import open_parquet
 from windowing.storage.kept_open import read_commit_text
+from windowing.storage.log_lines import Actions, changed_files, feed_files, parse_actions
 from windowing.storage.row_changes import CHANGE
-
-Actions = Sequence[Mapping[str, Any]]
-"""The lines of a commit."""
 
 
 def read_feeds(path: Location, since: int, until: int, schema: pa.Schema) -> list[pa.Table] | None:
@@ -36,9 +32,8 @@ def read_feeds(path: Location, since: int, until: int, schema: pa.Schema) -> lis
         text = read_commit_text(path, version)
         if text is None:
             return None
-        actions = [json.loads(line) for line in text.split("\n") if line.strip()]
         try:
-            parts = [*_read_changes(path, actions, schema, left)]
+            parts = [*_read_changes(path, parse_actions(text), schema, left)]
         except (FileNotFoundError, pa.ArrowInvalid, _Untold):
             return None
         if parts:
@@ -55,7 +50,7 @@ def _read_changes(
     path: Location, actions: Actions, schema: pa.Schema, left: int
 ) -> Iterator[pa.Table]:
     """What a commit has changed, in at most `left` rows."""
-    told = [each["cdc"] for each in actions if "cdc" in each]
+    told = feed_files(actions)
     if told:
         with_change = schema.append(pa.field(CHANGE, pa.string()))
         for file in told:
@@ -64,10 +59,7 @@ def _read_changes(
             yield rows
         return
     for kind, change in (("remove", "delete"), ("add", "insert")):
-        for each in actions:
-            file = each.get(kind)
-            if file is None or not file.get("dataChange", True):
-                continue
+        for file in changed_files(actions, kind):
             if file.get("deletionVector"):
                 raise _Untold
             rows = _read_few(path / unquote(file["path"]), schema, left)

@@ -1,24 +1,23 @@
 """Some columns of a version of any table, in the memory of this process and without Spark."""
 
-from collections.abc import Mapping, Sequence
-from urllib.parse import unquote
+from collections.abc import Sequence
 
 import pyarrow as pa
-from deltalake import DeltaTable
 
 from windowing.location import Location
 from windowing.storage.control import (
     TableError,
+    check_features,
     errors_explained,
     find_nearest,
     list_files,
     open_delta,
 )
+from windowing.storage.deletion_marks import pad_marks, read_marks
 from windowing.storage.footers import open_parquet
 
 _READ_BY_SPARK = {"columnMapping", "typeWidening", "typeWidening-preview"}
 """Features that change which columns and values the files of a table contain."""
-_DELETION_VECTORS = "deletionVectors"
 
 
 def read_columns(path: Location, version: int, names: Sequence[str]) -> pa.Table:
@@ -29,38 +28,19 @@ def read_columns(path: Location, version: int, names: Sequence[str]) -> pa.Table
     """
     with errors_explained(path):
         table = open_delta(path, version)
-        features = {*(table.protocol().reader_features or ())}
-        unsupported = _READ_BY_SPARK & features
-        if unsupported:
-            raise TableError(path, f"the table feature {min(unsupported)} is not supported")
+        check_features(path, table, _READ_BY_SPARK)
         columns = pa.schema(table.schema().to_arrow())
         missing = {*names} - {*columns.names}
         if missing:
             raise TableError(path, f"there is no column {min(missing)}")
         wanted = pa.schema([columns.field(name) for name in names])
-        kept = _read_vectors(table) if _DELETION_VECTORS in features else {}
+        kept = read_marks(table)
         parts = []
         for file in find_nearest(path, list_files(path, table)):
             rows = _read_file(file, wanted)
-            parts.append(_keep_rows(rows, kept[file.name]) if file.name in kept else rows)
+            marks = kept.get(file.name)
+            parts.append(rows if marks is None else rows.filter(pad_marks(marks, rows.num_rows)))
         return to_micros(pa.concat_tables([wanted.empty_table(), *parts]))
-
-
-def _read_vectors(table: DeltaTable) -> Mapping[str, pa.Array]:
-    """By the name of a file whether each of its rows is there, where some of them are not."""
-    kept = {}
-    for batch in table.deletion_vectors():
-        rows = pa.record_batch(batch)
-        names = rows.column("filepath").to_pylist()
-        for name, vector in zip(names, rows.column("selection_vector"), strict=True):
-            kept[unquote(name).rpartition("/")[2]] = vector.values
-    return kept
-
-
-def _keep_rows(rows: pa.Table, kept: pa.Array) -> pa.Table:
-    """The rows that are there; those after the end of the vector are."""
-    rest = pa.repeat(pa.scalar(value=True), rows.num_rows - len(kept))
-    return rows.filter(pa.concat_arrays([kept, rest]))
 
 
 def to_micros(rows: pa.Table) -> pa.Table:

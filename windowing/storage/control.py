@@ -8,7 +8,7 @@ Times are whole microseconds since 1970 on both sides, and maps are dicts.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from tempfile import TemporaryDirectory
@@ -44,6 +44,7 @@ from windowing.storage.kept_open import (
     reuse_version,
     write_checkpoint,
 )
+from windowing.storage.log_lines import LOG
 from windowing.storage.next_commit import check_next, commit_next, list_pruned
 from windowing.storage.plain_log import is_plain
 from windowing.storage.s3_settings import read_s3_settings
@@ -113,12 +114,17 @@ def read_contents(path: Location) -> Contents:
     table = open_to_read(path)
     if table is None:
         return Contents(-1, ())
-    unsupported = _READ_BY_SPARK & {*(table.protocol().reader_features or ())}
-    if unsupported:
-        raise TableError(path, f"the table feature {min(unsupported)} is not supported")
+    check_features(path, table, _READ_BY_SPARK)
     with errors_explained(path):
         files = tuple(map(_read_file, find_nearest(path, list_files(path, table))))
     return Contents(table.version(), files)
+
+
+def check_features(path: Location, table: DeltaTable, unsupported: Set[str]) -> None:
+    """Raises TableError where the table has one of the features `unsupported`."""
+    found = unsupported & {*(table.protocol().reader_features or ())}
+    if found:
+        raise TableError(path, f"the table feature {min(found)} is not supported")
 
 
 def find_highest(found: Contents, column: str) -> int | None:
@@ -210,7 +216,7 @@ def open_to_read(path: Location) -> DeltaTable | None:
 def open_table(path: Location) -> DeltaTable | None:
     """The newest version of the table at `path`; None where there is none."""
     # DeltaTable.is_deltatable lists every file of the log.
-    if path.is_local and not (path / "_delta_log").local.is_dir():
+    if path.is_local and not (path / LOG).local.is_dir():
         return None
     with errors_explained(path):
         try:

@@ -3,13 +3,12 @@
 No table here is a name of Spark's catalog.
 """
 
-import json
 import re
 
 from windowing.location import S3, Location
+from windowing.storage.log_lines import LOG, parse_actions
 from windowing.storage.store import store_of
 
-_LOG = "_delta_log"
 _COMMIT = re.compile(r"(\d{20})\.json")
 """The name of the file of one commit: its version."""
 
@@ -33,25 +32,25 @@ def list_tables(directory: Location) -> list[str]:
 
 
 def _has_log(table: Location) -> bool:
-    return _LOG in store_of(table).list_names(table)
+    return LOG in store_of(table).list_names(table)
 
 
 def newest_version(table: Location) -> int:
     """The newest version that the log of `table` has a commit for; -1 where it has none."""
-    log = table / _LOG
+    log = table / LOG
     names = map(_COMMIT.fullmatch, store_of(log).list_names(log))
     return max((int(name[1]) for name in names if name is not None), default=-1)
 
 
 def has_commit(table: Location) -> bool:
     """Whether the log of `table` has a commit. It may be long, so no more of it is looked at."""
-    log = table / _LOG
+    log = table / LOG
     return any(map(_COMMIT.fullmatch, store_of(log).list_names(log)))
 
 
 def locate_commit(table: Location, version: int) -> Location:
     """Where the log of `table` has the commit that made `version`, if it is still there."""
-    return table / _LOG / f"{version:020}.json"
+    return table / LOG / f"{version:020}.json"
 
 
 def read_commit_text(table: Location, version: int) -> str | None:
@@ -71,8 +70,8 @@ def committed_us(table: Location, version: int) -> int | None:
 
 def find_time(commit: str | None) -> int | None:
     """When a commit was written, microseconds by its writer's clock; None where it has no time."""
-    for line in (commit or "").splitlines():
-        info = json.loads(line).get("commitInfo")
+    for action in parse_actions(commit or ""):
+        info = action.get("commitInfo")
         if info and "timestamp" in info:
             milliseconds: int = info["timestamp"]
             return milliseconds * 1000

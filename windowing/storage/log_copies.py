@@ -22,13 +22,14 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from windowing.location import Location
+from windowing.storage.log_lines import LOG
 from windowing.storage.permission import check_permission
 from windowing.storage.store import SharedStore, shared_store_of
 
 Opener = Callable[[Location], DeltaTable | None]
 """Opens the newest version of the table at a path; None where there is none."""
 
-_LOG, _DATA = "_delta_log", "data"
+_DATA = "data"
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
 _CHECKPOINT_IN_PARTS = re.compile(r"\d{20}\.checkpoint\..+\.(parquet|json)")
@@ -141,7 +142,7 @@ class _Copy:
 
     def keep(self, name: str, content: bytes, tag: str) -> None:
         """Keeps a file of the log."""
-        log = self.directory / _LOG
+        log = self.directory / LOG
         log.mkdir(parents=True, exist_ok=True)
         (log / name).write_bytes(content)
         self.there[name] = self.kept[name] = tag
@@ -183,7 +184,7 @@ class LogCopies:
             return self._ask_each(store, lake)
         logs: dict[str, dict[str, str]] = defaultdict(dict)
         for path, tag in page:
-            name, is_log, file = path.partition(f"/{_LOG}/")
+            name, is_log, file = path.partition(f"/{LOG}/")
             is_hidden = name.startswith("_") and "/" in name
             if is_log and name.count("/") < 2 and not is_hidden and "/" not in file:
                 logs[name][file] = tag
@@ -234,7 +235,7 @@ class LogCopies:
                     copy.keep(name, copy.read(name), copy.there[name])
                 except FileNotFoundError:
                     return None
-            return (copy.directory / _LOG / name).read_bytes()
+            return (copy.directory / LOG / name).read_bytes()
 
     def keep_commit(self, table: Location, version: int, content: bytes, tag: str) -> None:
         """Keeps a commit that was made by this process."""
@@ -259,9 +260,9 @@ class LogCopies:
                 return
             opened.create_checkpoint()
             name = f"{version:020}.checkpoint.parquet"
-            made = copy.directory / _LOG / name
+            made = copy.directory / LOG / name
             check_permission()
-            last = copy.directory / _LOG / _LAST_CHECKPOINT
+            last = copy.directory / LOG / _LAST_CHECKPOINT
             if copy.store.create(copy.log / name, made.read_bytes()):
                 copy.store.write(copy.log / _LAST_CHECKPOINT, last.read_bytes())
             # No version is opened by a log checkpoint of which the look at the log knows nothing.
@@ -302,7 +303,7 @@ class LogCopies:
         with self._turn:
             if table not in self._copies:
                 directory = Path(self._home.name) / str(len(self._copies))
-                self._copies[table] = _Copy(table / _LOG, _store_of(table), directory)
+                self._copies[table] = _Copy(table / LOG, _store_of(table), directory)
             return self._copies[table]
 
 

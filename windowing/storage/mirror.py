@@ -39,6 +39,7 @@ from windowing.storage.control import (
 from windowing.storage.file_rows import read_file_as
 from windowing.storage.footers import ParquetFile, read_footer
 from windowing.storage.kept_open import has_commit, note_version
+from windowing.storage.log_lines import parse_actions
 from windowing.storage.next_commit import check_next, choose_pruned
 from windowing.storage.plain_table import PlainTable
 from windowing.storage.row_changes import RowChanges, compare_rows
@@ -364,9 +365,9 @@ def _describe_again(
     if has_columns and dict(metadata.configuration) == dict(settings):
         return []
     made = compose_creation(Schema.from_json(wanted.schema_json), settings)
-    lines = [json.loads(line) for line in made.splitlines()]
-    described = [line for line in lines if "protocol" in line or "metaData" in line]
-    for line in described:
+    lines = parse_actions(made.decode())
+    described: list[Action] = [line for line in lines if "protocol" in line or "metaData" in line]
+    for line in lines:
         if "metaData" in line:
             line["metaData"]["id"] = str(metadata.id)
     return described

@@ -7,10 +7,10 @@ from pyspark.sql import SparkSession
 
 from windowing.location import Location
 from windowing.storage import delta_log
+from windowing.storage.log_lines import LOG
 from windowing.storage.store import StoredFile, store_of
 
-_LOG = "_delta_log"
-_LOG_KEPT, _FILES_KEPT = "delta.logRetentionDuration", "delta.deletedFileRetentionDuration"
+LOG_KEPT, _FILES_KEPT = "delta.logRetentionDuration", "delta.deletedFileRetentionDuration"
 
 
 def has_older_files(path: Location, moment: datetime) -> bool:
@@ -26,7 +26,7 @@ def has_older_commits(path: Location, moment: datetime) -> bool:
 
     `moment` is aware and exclusive.
     """
-    log = path / _LOG
+    log = path / LOG
     found = store_of(log).list_files(log).items()
     commits = [file for name, file in found if name.endswith(".json") and "/" not in name]
     return _any_written_before(moment, commits)
@@ -43,7 +43,7 @@ def shorten_log(spark: SparkSession, path: Location, kept: timedelta) -> None:
     to midnight, UTC. Earlier versions can't be read any more. If the table's own property says how
     long commits are kept, it takes precedence.
     """
-    if delta_log.setting(spark, path, _LOG_KEPT) is None:
+    if delta_log.setting(spark, path, LOG_KEPT) is None:
         _set_retention(spark, path, kept, kept)
     delta_log.write_checkpoint(spark, path)
 
@@ -79,7 +79,7 @@ def keep_longer(spark: SparkSession, path: Location, time: timedelta) -> None:
 def _set_retention(spark: SparkSession, path: Location, files: timedelta, log: timedelta) -> None:
     """Sets both at once, because Delta keeps no log for less time than files."""
     files_kept = f"'{_FILES_KEPT}' = 'interval {files.days} days'"
-    log_kept = f"'{_LOG_KEPT}' = 'interval {log.days} days'"
+    log_kept = f"'{LOG_KEPT}' = 'interval {log.days} days'"
     with delta_log.committing(spark, path):
         spark.sql(f"alter table {path.sql} set tblproperties ({files_kept}, {log_kept})")
 
@@ -92,4 +92,4 @@ def _list_data_files(path: Location) -> Mapping[str, StoredFile]:
 
 def _is_listed(name: str) -> bool:
     *directories, last = name.split("/")
-    return not last.startswith(".") and directories[:1] != [_LOG]
+    return not last.startswith(".") and directories[:1] != [LOG]

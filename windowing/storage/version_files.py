@@ -13,7 +13,6 @@ from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import Schema
@@ -25,12 +24,12 @@ from windowing.storage.control import (
     open_delta,
     open_version,
 )
+from windowing.storage.deletion_marks import MARKED, Marks, pad_marks, read_marks
 from windowing.storage.file_rows import fit_columns
 from windowing.storage.files import locate_uri
 from windowing.storage.footers import ParquetFile, describe_parquet, open_parquet, read_footer
 from windowing.storage.store import store_of
 
-_MARKS = "deletionVectors"
 _PLAIN = ".plain"
 """What the name of a file has that was written anew because of its types."""
 _AT_ONCE = 200_000
@@ -38,8 +37,6 @@ _AT_ONCE = 200_000
 _PHYSICAL = "delta.columnMapping.physicalName"
 _PLAINEST = {"metadata": {}, "nullable": True, "containsNull": True, "valueContainsNull": True}
 """What a column or a nested one is in a copy, where it is described at all."""
-Marks = npt.NDArray[np.bool_]
-"""By row of a file whether it is still there."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +82,10 @@ def list_version(path: Location, version: int) -> VersionFiles:
     with errors_explained(path):
         table = open_version(path, version)
         added = pa.table(table.get_add_actions(flatten=True))
-        features = {*(table.protocol().reader_features or ())}
+        is_marked = MARKED in (table.protocol().reader_features or ())
         metadata, schema_json = table.metadata(), str(table.schema().to_json())
-    marks = _read_marks(path, version) if _MARKS in features else {}
+        # Of the table that is open the log alone may be read.
+        marks = read_marks(open_delta(path, version)) if is_marked else {}
     return VersionFiles(
         path,
         version,
@@ -110,24 +108,10 @@ def _describe(path: Location, row: Mapping[str, Any], marks: Mapping[str, Marks]
     marked = marks.get(original.name)
     if marked is None:
         return PlainFile(original.name, original, rows)
-    # Rows at the end that are still there may be left out.
-    kept = np.pad(marked, (0, rows - len(marked)), constant_values=True)
+    kept = pad_marks(marked, rows)
     digest = hashlib.blake2b(np.packbits(kept).tobytes(), digest_size=8).hexdigest()
     stem = original.name.removesuffix(".parquet")
     return PlainFile(f"{stem}.{digest}.parquet", original, int(kept.sum()), kept)
-
-
-def _read_marks(path: Location, version: int) -> dict[str, Marks]:
-    """By the name of a file of which rows are marked as deleted, which of them are not."""
-    found = {}
-    with errors_explained(path):
-        for batch in open_delta(path, version).deletion_vectors():
-            marked = pa.record_batch(batch)
-            paths, kept = marked.column("filepath"), marked.column("selection_vector")
-            for path_of_file, rows in zip(paths.to_pylist(), kept, strict=True):
-                name = Location(unquote(path_of_file)).name
-                found[name] = rows.values.to_numpy(zero_copy_only=False)
-    return found
 
 
 def _drop_notes(path: Location, schema_json: str) -> str:
