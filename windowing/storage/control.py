@@ -279,9 +279,11 @@ def _commit_append(
     schema: pa.Schema,
     rows: Sequence[Row],
 ) -> int:
-    columns = {field.name for field in table.schema().fields}
+    stored = {field.name: field.type for field in table.schema().fields}
+    appended = Schema.from_arrow(schema).fields
     with errors_explained(path):
-        if is_plain(table) and columns >= {*schema.names}:
+        # Somebody may have written the table anew; delta-rs casts to its types, or refuses.
+        if is_plain(table) and all(stored.get(each.name) == each.type for each in appended):
             file = write_kept_file(path, _to_arrow(rows, schema))
             commit_actions(path, table, "WRITE", [add_file(file, list_pruned(table))])
             return table.version() + 1

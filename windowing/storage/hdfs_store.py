@@ -76,7 +76,7 @@ class HdfsStore:
             return False
         draft = self._write_draft(file, content)
         try:
-            return self._rename(draft, file)
+            return self._rename(draft, file, content)
         finally:
             with suppress(OSError):
                 self._client.delete(draft)
@@ -188,8 +188,12 @@ class HdfsStore:
                     self._client.delete(draft)
                     raise
 
-    def _rename(self, source: Location, target: Location) -> bool:
-        """Renames what nobody else renames, unless the target is there; whether it did."""
+    def _rename(self, source: Location, target: Location, content: bytes) -> bool:
+        """Renames what nobody else renames, unless the target is there; whether it did.
+
+        A source that is gone was renamed although an answer was lost, or deleted as what a killed
+        process had left. Which of them is told by the target, whose `content` is that of no other.
+        """
         failure: OSError | None = None
         for _ in range(_ATTEMPTS):
             try:
@@ -197,9 +201,12 @@ class HdfsStore:
                 return True
             except OSError as error:
                 failure = error
+            there = self.read(target)
             if self._client.find(source) is None:
-                return True
-            if self._client.find(target) is not None:
+                if there is None:
+                    raise failure
+                return there == content
+            if there is not None:
                 return False
         raise failure or OSError(errno.EIO, "the rename was not done", target.text)
 

@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame
 
 from windowing.location import Location
 from windowing.storage.commit_file import CHANGES
+from windowing.storage.log_lines import LOG
 from windowing.storage.store import store_of
 
 _STAGED = "staged-"
@@ -38,8 +39,8 @@ def drop_staged(path: Location) -> None:
     VACUUM would not: it passes over hidden files, and Spark writes in a hidden directory.
     """
     store = store_of(path)
-    store.drop_drafts(path)
-    store.drop_drafts(path / CHANGES)
+    for directory in (path, path / CHANGES, path / LOG):
+        store.drop_drafts(directory)
     for name in [*store.list_names(path)]:
         if name.startswith(_STAGED):
             store.delete(path / name)

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction
 
@@ -74,6 +74,17 @@ def test_rows_are_read_as_they_were_appended(tmp_path: Path) -> None:
     assert control.read_version(path) == version
     in_order = sorted(control.read_rows(path), key=lambda each: each["run"])
     assert in_order == [row(1, FIRST_US, read=3), row(2, LAST_US), row(3, None)]
+
+
+def test_a_table_written_anew_with_other_types_is_not_appended_to(tmp_path: Path) -> None:
+    path = Location(str(tmp_path / "table"))
+    rows = pa.table({"run": pa.array([1], pa.int64()), "note": pa.array([7], pa.int64())})
+    write_deltalake(path.text, rows)
+    schema = pa.schema([("run", pa.int64()), ("note", pa.string())])
+    with pytest.raises(Exception, match="Cast error: Cannot cast"):
+        control.append_rows(path, schema, [{"run": 2, "note": "a"}], after=0)
+    assert control.read_version(path) == 0
+    assert DeltaTable(path.text).to_pyarrow_table().to_pylist() == [{"run": 1, "note": 7}]
 
 
 def test_an_append_after_an_older_version_is_refused(tmp_path: Path) -> None:

@@ -192,6 +192,22 @@ def test_a_writer_that_wakes_up_behind_a_deletion_writes_nothing(home: Location)
     assert found(home) == {"a": b"2"}
 
 
+def test_a_draft_that_others_have_deleted_is_no_file(
+    home: Location, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = shared(home)
+    rename = HdfsClient.rename
+
+    def drop_first(client: HdfsClient, source: Location, target: Location) -> None:
+        store.drop_drafts(source.parent)
+        rename(client, source, target)
+
+    monkeypatch.setattr(HdfsClient, "rename", drop_first)
+    with pytest.raises(FileNotFoundError):
+        store.create(home / "a", b"1")
+    assert found(home) == {}
+
+
 @pytest.mark.parametrize(
     "change",
     [replace, *(pytest.param(each, marks=pytest.mark.deep) for each in (write, create))],

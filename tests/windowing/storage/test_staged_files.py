@@ -204,10 +204,10 @@ def test_drafts_of_a_killed_process_are_dropped(
     for name in kept:
         store_of(table).create(table / name, b"row")
     monkeypatch.setattr(Path, "unlink", lambda *_, **__: None)
-    for name in ("part-2.parquet", "_change_data/cdc-2.parquet"):
+    for name in ("part-2.parquet", "_change_data/cdc-2.parquet", "_delta_log/1.json"):
         store_of(table).create(table / name, b"row")
         (table / name).local.rename(table.local.with_name("named"))
     monkeypatch.undo()
-    assert len(store_of(table).list_files(table)) == 6
+    assert len(store_of(table).list_files(table)) == 7
     staged_files.drop_staged(table)
     assert {*store_of(table).list_files(table)} == kept
