@@ -17,7 +17,7 @@ from jobs.sessions.profiles import CLUSTER, COMMON, DEFAULTS, HERE, LOCAL
 from jobs.sessions.s3_session import describe_s3
 from jobs.sessions.submitted import find_missing, is_left_to_user, merge_settings
 from windowing.errors import UsageError
-from windowing.storage import spark_internals
+from windowing.storage import gateway_variables, spark_internals
 from windowing.storage.pinned_rows import is_local
 
 SHARE = Path(sys.prefix) / "share" / "tidemark"
@@ -54,7 +54,7 @@ def spark_session(app_name: str = "tidemark", **conf: str) -> SparkSession:
     builder = SparkSession.builder
     for name, value in _settings(app_name, conf).items():
         builder = builder.config(name, value)
-    if spark_internals.PORT in os.environ and not spark_internals.has_context():
+    if gateway_variables.PORT in os.environ and not spark_internals.has_context():
         spark_internals.join_running_context()
     _load_jars_when_submitted()
     with environment_changed(_variables(_choose_master(conf))):

@@ -24,22 +24,10 @@ from windowing.errors import TidemarkError, UsageError
 SHA256: Mapping[str, str] = {name_file(module): digest for module, digest in PINNED.items()}
 LONGEST_WAIT_S = 900
 
-# No Spark context is needed, but a JVM that has read Spark's defaults. What the packages depend on,
-# some 100 files, is part of Spark, is among them, or is not used.
 _RESOLVE = """
 import sys
-from pyspark import SparkConf
-from pyspark.java_gateway import launch_gateway
-packages, ivy = sys.argv[1:]
-settings = SparkConf(loadDefaults=False).setMaster("local[1]").set("spark.jars.packages", "")
-gateway = launch_gateway(settings)
-resolver, with_dependencies = gateway.jvm.org.apache.spark.util.DependencyUtils, False
-given = resolver.getIvyProperties()
-own_settings = gateway.jvm.scala.Option.apply(given.ivySettingsPath())
-resolver.resolveMavenDependencies(
-    with_dependencies, None, packages, given.repositories(), ivy, own_settings
-)
-gateway.shutdown()
+from windowing.storage.spark_internals import resolve_packages
+resolve_packages(*sys.argv[1:])
 """
 _REFUSED = re.compile(r"Server access error at url (?P<url>\S+) \((?P<error>.+)\)")
 _NO_HOST = re.compile(r"Host (?P<host>\S+) not found\. url=(?P<url>\S+)")
@@ -163,6 +151,8 @@ def _resolve(ivy: Path, packages: Iterable[str]) -> str:
     command = [sys.executable, "-c", _RESOLVE, ",".join(packages), str(ivy)]
     # Ivy needs no address of this host, but without this Spark warns about the one it chose.
     environment = {"SPARK_LOCAL_IP": "127.0.0.1", **os.environ}
+    # A process of its own finds this package where this one has found it.
+    environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     try:
         done = subprocess.run(
             command,

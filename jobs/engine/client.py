@@ -17,10 +17,9 @@ from jobs.engine.engine_directory import find_directory
 from jobs.engine.fingerprint import code_fingerprint, surroundings
 from jobs.engine.wire import connect, receive_frame, send_frame
 from windowing.errors import TidemarkError, UsageError
+from windowing.storage import gateway_variables
 
 VARIABLE = "TIDEMARK_ENGINE"
-_SUBMITTED = "PYSPARK_GATEWAY_PORT"
-"""The variable by which `spark-submit` names its JVM, which the command works in."""
 COMMANDS = frozenset(
     {
         *(
@@ -76,7 +75,8 @@ def _is_for_engine(words: Sequence[str]) -> bool:
     """
     if not words or words[0] not in COMMANDS or os.environ.get("TIDEMARK_DEBUG"):
         return False
-    if os.environ.get(_SUBMITTED):
+    # The command works in the JVM of `spark-submit` then.
+    if os.environ.get(gateway_variables.PORT):
         return False
     streams = (sys.stdin, sys.stdout, sys.stderr)
     return None not in streams and not {"--debug", "--help", "-h"}.intersection(words)

@@ -25,9 +25,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from windowing.location import HDFS, Location
 from windowing.storage.files import locate_uri
+from windowing.storage.gateway_variables import PORT, SECRET
 
-PORT, SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
-"""The variables by which PySpark finds a JVM that runs already."""
 _STARTED_HERE = "TIDEMARK_JVM"
 """The variable that says that `start_gateway` has started it, and not `spark-submit`."""
 SPARK_ERRORS = (PySparkException, Py4JJavaError)
@@ -149,6 +148,24 @@ def start_gateway(settings: Mapping[str, str]) -> tuple[subprocess.Popen[bytes],
     parameters = gateway.java_parameters
     found = {PORT: str(parameters.port), SECRET: parameters.auth_token, _STARTED_HERE: "yes"}
     return gateway.proc, found
+
+
+def resolve_packages(packages: str, directory: str) -> None:
+    """Fetches packages, by Maven's coordinates and separated by commas, by Ivy into a directory.
+
+    It needs no context, but a JVM of its own that has read Spark's defaults. What the packages
+    depend on, some 100 files, is part of Spark, is among them, or is not used.
+    """
+    conf = SparkConf(loadDefaults=False).setMaster("local[1]").set("spark.jars.packages", "")
+    gateway: Any = launch_gateway(conf)  # type: ignore[no-untyped-call]
+    java = gateway.jvm
+    resolver, with_dependencies = java.org.apache.spark.util.DependencyUtils, False
+    given = resolver.getIvyProperties()
+    settings = java.scala.Option.apply(given.ivySettingsPath())
+    resolver.resolveMavenDependencies(
+        with_dependencies, None, packages, given.repositories(), directory, settings
+    )
+    gateway.shutdown()
 
 
 def read_submitted() -> SparkConf | None:

@@ -6,7 +6,7 @@ from pyspark import SparkConf
 from jobs.session import is_chosen, named_master
 from jobs.sessions.profiles import CLUSTER, COMMON, DEFAULTS
 from jobs.sessions.submitted import merge_settings
-from windowing.storage import spark_internals
+from windowing.storage import gateway_variables, spark_internals
 
 OURS = {"spark.master": "local[*]", **DEFAULTS, **COMMON, **CLUSTER}
 JARS = ("/jars/delta-spark_4.1_2.13-4.4.0.jar", "/jars/delta-storage-4.4.0.jar")
@@ -70,6 +70,6 @@ def test_under_spark_submit_the_environment_names_no_master(
 
 
 def test_a_jvm_of_ours_was_not_started_by_spark_submit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(spark_internals.PORT, "1")
+    monkeypatch.setenv(gateway_variables.PORT, "1")
     monkeypatch.setenv(spark_internals._STARTED_HERE, "yes")
     assert spark_internals.read_submitted() is None

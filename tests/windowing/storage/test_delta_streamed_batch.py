@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from windowing.location import Location
 from windowing.storage import spark_internals
 
 TABLES: dict[str, tuple[str, dict[str, str]]] = {
@@ -31,7 +32,8 @@ class Reader:
         self.read_again: list[list[str]] = []
         self.plans: list[str] = []
         self.tasks: list[int] = []
-        self.files: list[list[Path] | None] = []
+        self.files: list[list[Location] | None] = []
+        self.bytes: list[int] = []
 
     def drain(self) -> None:
         reader = self.stream.readStream.format("delta").options(**self.options)
@@ -50,8 +52,13 @@ class Reader:
         plan = found._jdf.queryExecution().optimizedPlan().toString()
         assert found.sparkSession is self.spark
         self.files.append(spark_internals.list_batch_files(self.stream))
+        self.bytes.append(spark_internals.measure_batch(self.stream))
         self.tasks.append(found.rdd.getNumPartitions())
         self.plans.append("files" if "Relation [" in plan else "rows")
+
+
+def measure_file(file: Location) -> int:
+    return file.local.stat().st_size
 
 
 def numbers_of(shown: list[str]) -> list[int]:
@@ -125,6 +132,7 @@ def test_a_batch_has_the_same_rows_read_as_a_table(
     assert [files is not None for files in reader.files] == has_only_its_rows[kind]
     for rows, files in zip(reader.passed_on, reader.files, strict=True):
         if files is not None:
+            assert reader.bytes[reader.files.index(files)] == sum(map(measure_file, files))
             found = spark.read.parquet(*map(str, files))
             assert sorted(row["n"] for row in found.collect()) == sorted(numbers_of(rows))
 
@@ -182,3 +190,4 @@ def test_rows_outside_of_a_stream_stay_as_they_are(spark: SparkSession) -> None:
     assert spark_internals.read_streamed_files(spark, spark, rows) is None
     assert show(spark_internals.pass_rows_on(spark, rows)) == show(rows)
     assert spark_internals.list_batch_files(spark) is None
+    assert spark_internals.measure_batch(spark) == 0
