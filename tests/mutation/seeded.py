@@ -335,9 +335,9 @@ BUGS = (
     ),
     Bug(
         "rows that OPTIMIZE moves arrive again",
-        "windowing/source/arrivals.py",
-        '    added = changed_files(actions, "add")',
-        '    added = [action["add"] for action in actions if "add" in action]',
+        "windowing/storage/logged_commit.py",
+        'is_moved=not file.get("dataChange", True)',
+        "is_moved=False",
         ("tests/windowing/advise/test_advise_table.py",),
     ),
     Bug(

@@ -6,8 +6,6 @@ __values]
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-from urllib.parse import unquote
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -20,7 +18,7 @@ from windowing.revisions.rule import list_versions_of_runs
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta, delta_log, own_tables
 from windowing.storage.kept_open import newest_version, read_commit_text
-from windowing.storage.log_lines import changed_files, feed_files, parse_actions
+from windowing.storage.logged_commit import LoggedCommit, read_commit
 from windowing.storage.own_tables import Once
 from windowing.storage.store import store_of
 
@@ -179,18 +177,17 @@ def _find_told(target: Target, newest: int, kept_until: int) -> _Versions:
         text = read_commit_text(target.path, version)
         if text is None:
             break
-        actions = parse_actions(text)
-        telling = _list_telling(actions)
+        commit = read_commit(text)
+        telling = _list_telling(commit)
         if version > kept_until and not files >= set(telling):
             break
-        metadata = next((each["metaData"] for each in actions if "metaData" in each), None)
-        if metadata is not None:
-            if metadata.get("configuration", {}).get(_FEED) != "true":
+        if commit.settings is not None:
+            if not commit.settings.has_feed:
                 # It holds until the feed was switched on.
                 first = max(first, told_since)
                 break
             told_since = version
-            columns = metadata["schemaString"]
+            columns = commit.settings.columns
             if columns_since is not None and columns != columns_since[1]:
                 # Spark reads the changes of one version, and those after it, as one set of columns.
                 return _Versions(columns_since[0], newest, changed)
@@ -205,10 +202,9 @@ def _find_told(target: Target, newest: int, kept_until: int) -> _Versions:
     return _Versions(first, newest, changed if changed >= first else -1)
 
 
-def _list_telling(actions: list[dict[str, Any]]) -> list[str]:
+def _list_telling(commit: LoggedCommit) -> list[str]:
     """The files that tell the changes of a commit; none where it has changed no row."""
-    added_and_removed = [*changed_files(actions, "add"), *changed_files(actions, "remove")]
-    return [unquote(file["path"]) for file in feed_files(actions) or added_and_removed]
+    return [file.path for file in commit.feed or (*commit.added, *commit.removed)]
 
 
 def _find_first(kept: Sequence[tuple[int, int]], fresh: int) -> int:

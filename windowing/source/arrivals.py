@@ -4,16 +4,11 @@ It follows from the log alone. A commit that only moves rows to other files, as 
 brings none.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
-from urllib.parse import unquote
 
-from windowing.source.commits import operation_of, read_figures, total
-from windowing.storage.log_lines import changed_files, feed_files, parse_actions
-
-_MILLISECOND = 1_000
-"""What times of commits are counted in, and to what statistics round times down."""
+from windowing.source.commits import total
+from windowing.storage.logged_commit import LoggedCommit, may_delete_files, read_commit
 
 
 @dataclass(frozen=True)
@@ -53,22 +48,18 @@ def read_arrival(version: int, text: str, event_time: str) -> Arrival | None:
 
     `event_time` is the column of event times.
     """
-    actions = parse_actions(text)
-    changes = feed_files(actions)
-    added = changed_files(actions, "add")
-    removed = changed_files(actions, "remove")
-    if not added and not changes:
+    commit = read_commit(text)
+    if not commit.added and not commit.feed:
         return None
-    rewrites = bool(removed) and not changes
-    files = () if rewrites else tuple(_list_files(added, changes))
-    figures = [read_figures(file, event_time) for file in added]
+    rewrites = bool(commit.removed) and not commit.feed
+    figures = [file.figures(event_time) for file in commit.added]
     highs = [file.high_us for file in figures if file.high_us is not None]
     return Arrival(
         version,
-        operation_of(actions),
-        _find_time(actions),
-        files,
-        rows=None if changes else total(file.rows for file in figures),
+        commit.operation,
+        commit.at_us,
+        () if rewrites else _list_files(commit),
+        rows=None if commit.feed else total(file.rows for file in figures),
         high_us=max(highs) if highs and len(highs) == len(figures) else None,
         rewrites=rewrites,
     )
@@ -76,27 +67,13 @@ def read_arrival(version: int, text: str, event_time: str) -> Arrival | None:
 
 def list_removed(text: str) -> list[str]:
     """The paths of the files that a commit removed from the table, also by moving their rows."""
-    # Most commits remove none, and need not be parsed twice.
-    if '"remove"' not in text:
+    if not may_delete_files(text):
         return []
-    actions = parse_actions(text)
-    return [unquote(action["remove"]["path"]) for action in actions if "remove" in action]
+    return [file.path for file in read_commit(text).deleted]
 
 
-def _list_files(
-    added: list[dict[str, Any]], changes: list[dict[str, Any]]
-) -> Iterator[ArrivedFile]:
+def _list_files(commit: LoggedCommit) -> tuple[ArrivedFile, ...]:
     """The files with the rows of a commit: those of its change feed, where it has recorded one."""
-    for file in changes or added:
-        yield ArrivedFile(
-            unquote(file["path"]), file.get("partitionValues") or {}, inserts_only=bool(changes)
-        )
-
-
-def _find_time(actions: list[dict[str, Any]]) -> int | None:
-    for action in actions:
-        info = action.get("commitInfo")
-        if info is not None:
-            at = info.get("inCommitTimestamp", info.get("timestamp"))
-            return None if at is None else int(at) * _MILLISECOND
-    return None
+    inserts_only = bool(commit.feed)
+    files = commit.feed or commit.added
+    return tuple(ArrivedFile(file.path, file.partition, inserts_only) for file in files)

@@ -6,10 +6,10 @@ files of the log -> how many rows and bytes, and the bytes after which a batch e
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from windowing.source.commits import read_figures, total
+from windowing.source.commits import total
 from windowing.spec.pipeline import BatchBound
 from windowing.storage.file_figures import FileFigures
-from windowing.storage.log_lines import changed_files, parse_actions
+from windowing.storage.logged_commit import read_commit
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,9 @@ def gather_backlog(commits: Iterable[str], event_time: str) -> Backlog:
     """
     files: list[FileFigures] = []
     rewrites = False
-    for text in commits:
-        actions = parse_actions(text)
-        files += [read_figures(file, event_time) for file in changed_files(actions, "add")]
-        rewrites = rewrites or bool(changed_files(actions, "remove"))
+    for commit in map(read_commit, commits):
+        files += [file.figures(event_time) for file in commit.added]
+        rewrites = rewrites or bool(commit.removed)
     return Backlog(tuple(files), rewrites)
 
 

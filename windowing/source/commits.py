@@ -1,14 +1,9 @@
 """What one commit of a Delta log records about its rows, from its statistics alone. No Spark."""
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
 
-from windowing.grid.zone import micros
-from windowing.storage.file_figures import FileFigures
-from windowing.storage.log_lines import changed_files, parse_actions
+from windowing.storage import logged_commit
 
 
 @dataclass(frozen=True)
@@ -31,28 +26,20 @@ class Commit:
 
 def read_commit(version: int, text: str, event_time: str) -> Commit:
     """The commit whose JSON lines are `text`; its times are those of the column `event_time`."""
-    actions = parse_actions(text)
-    added = [read_figures(file, event_time) for file in changed_files(actions, "add")]
-    removed = [read_figures(file, event_time) for file in changed_files(actions, "remove")]
+    commit = logged_commit.read_commit(text)
+    added = [file.figures(event_time) for file in commit.added]
+    removed = [file.figures(event_time) for file in commit.removed]
     lows = [file.low_us for file in (*added, *removed) if file.low_us is not None]
     highs = [file.high_us for file in (*added, *removed) if file.high_us is not None]
     return Commit(
         version,
-        operation=operation_of(actions),
+        commit.operation,
         files=len(added),
         rows=total(file.rows for file in added),
         rewrites=bool(removed),
         low_us=min(lows, default=None),
         high_us=max(highs, default=None),
     )
-
-
-def operation_of(actions: list[dict[str, Any]]) -> str:
-    """What made the commit, such as DELETE."""
-    for action in actions:
-        if "commitInfo" in action:
-            return str(action["commitInfo"].get("operation", "unknown"))
-    return "unknown"
 
 
 def total(numbers: Iterable[int | None]) -> int | None:
@@ -63,27 +50,3 @@ def total(numbers: Iterable[int | None]) -> int | None:
             return None
         sum_so_far += number
     return sum_so_far
-
-
-def read_figures(file: Mapping[str, Any], event_time: str) -> FileFigures:
-    """What the statistics of a file in a commit say; its times are those of a column."""
-    text = file.get("stats")
-    stats = json.loads(text) if text else {}
-    low, high = (_read_time(stats.get(end, {}), event_time) for end in ("minValues", "maxValues"))
-    return FileFigures(stats.get("numRecords"), low, high, file.get("size", 0))
-
-
-def _read_time(values: Mapping[str, Any], column: str) -> int | None:
-    """The instant of a column, in microseconds; None where the statistics do not tell it."""
-    value = values.get(column)
-    at = _parse_aware(value) if isinstance(value, str) else None
-    return None if at is None else micros(at)
-
-
-def _parse_aware(text: str) -> datetime | None:
-    """An instant of the statistics; None for naive times and text, whose zone the log has not."""
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return at if at.tzinfo else None

@@ -5,13 +5,11 @@ It follows from the log alone: from the statistics of each file that such a comm
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
-from urllib.parse import unquote
 
 from windowing.grid.range import Range, cover_known
-from windowing.source.commits import operation_of, read_figures, total
+from windowing.source.commits import total
 from windowing.storage.file_figures import FileFigures
-from windowing.storage.log_lines import changed_files, parse_actions
+from windowing.storage.logged_commit import LoggedFile, read_commit
 
 _MILLISECOND = 1_000
 """Statistics name times to the millisecond, so the last event may be later by less than one."""
@@ -45,22 +43,19 @@ def find_rewrites(
     known = dict(before)
     found = []
     for version, text in texts:
-        actions = parse_actions(text)
-        removed, added = changed_files(actions, "remove"), changed_files(actions, "add")
-        touched = [_apply_marks(known.get(_path_of(file)), file) for file in removed]
-        for action in actions:
-            if "add" in action:
-                # What OPTIMIZE has written may be removed later, too.
-                file = action["add"]
-                known[_path_of(file)] = read_figures(file, event_time)
-        if removed:
-            written = [_apply_marks(known[_path_of(file)], file) for file in added]
+        commit = read_commit(text)
+        touched = [_apply_marks(known.get(file.path), file) for file in commit.removed]
+        for file in commit.written:
+            # What OPTIMIZE has written may be removed later, too.
+            known[file.path] = file.figures(event_time)
+        if commit.removed:
+            written = [_apply_marks(known[file.path], file) for file in commit.added]
             found.append(
                 Rewrite(
                     version,
-                    operation_of(actions),
+                    commit.operation,
                     _subtract(_sum_rows(touched), _sum_rows(written)),
-                    cover_known(_find_times(file) for file in [*touched, *written]),
+                    cover_known(_find_times(figures) for figures in [*touched, *written]),
                 )
             )
     return tuple(found)
@@ -72,17 +67,11 @@ def cover_rewrites(rewrites: Sequence[Rewrite]) -> Range | None:
     return None if whole is None else Range(whole.low_us, whole.high_us + _MILLISECOND)
 
 
-def _path_of(file: Mapping[str, Any]) -> str:
-    return unquote(file["path"])
-
-
-def _apply_marks(figures: FileFigures | None, file: Mapping[str, Any]) -> FileFigures | None:
+def _apply_marks(figures: FileFigures | None, file: LoggedFile) -> FileFigures | None:
     """What the log says of a file, without the rows that a deletion vector marks as deleted."""
-    marks = file.get("deletionVector")
-    if figures is None or figures.rows is None or not marks:
+    if figures is None or figures.rows is None:
         return figures
-    rows = figures.rows - int(marks["cardinality"])
-    return replace(figures, rows=rows)
+    return replace(figures, rows=figures.rows - file.marked)
 
 
 def _sum_rows(files: Iterable[FileFigures | None]) -> int | None:

@@ -31,6 +31,7 @@ from windowing.spec.pipeline import Pipeline, Source
 from windowing.spec.references import advise_name
 from windowing.storage import delta, delta_log
 from windowing.storage.files import read_commit_text
+from windowing.storage.logged_commit import may_delete_files
 from windowing.storage.table_figures import list_file_figures
 
 KEY_TYPES = (T.StringType, *INTEGERS, T.BooleanType, T.DateType, T.TimestampType, T.DecimalType)
@@ -325,7 +326,7 @@ def list_rewrites(
     """Those of the commits `since` to `version`, both included, that removed rows."""
     table = delta_log.home(spark, pipeline.source.table)
     texts = [(n, text) for n, text in _read_texts(table, since, version) if text is not None]
-    if not any('"remove"' in text for _, text in texts):
+    if not any(may_delete_files(text) for _, text in texts):
         return ()
     event_time = find_bounded_time(spark, pipeline)
     return find_rewrites(texts, list_file_figures(table, since - 1, event_time), event_time)

@@ -6,6 +6,7 @@ No table here is a name of Spark's catalog.
 import re
 
 from windowing.location import S3, Location
+from windowing.storage import log_lines
 from windowing.storage.log_lines import LOG, parse_actions
 from windowing.storage.store import store_of
 
@@ -61,7 +62,7 @@ def read_commit_text(table: Location, version: int) -> str | None:
 
 
 def committed_us(table: Location, version: int) -> int | None:
-    """When `version` of `table` was written, microseconds by its writer's clock.
+    """When `version` of `table` was written, in microseconds.
 
     It is None where the commit file was deleted or has no time.
     """
@@ -69,10 +70,5 @@ def committed_us(table: Location, version: int) -> int | None:
 
 
 def find_time(commit: str | None) -> int | None:
-    """When a commit was written, microseconds by its writer's clock; None where it has no time."""
-    for action in parse_actions(commit or ""):
-        info = action.get("commitInfo")
-        if info and "timestamp" in info:
-            milliseconds: int = info["timestamp"]
-            return milliseconds * 1000
-    return None
+    """When a commit was written, in microseconds; None where it has no time."""
+    return log_lines.find_time(parse_actions(commit or ""))

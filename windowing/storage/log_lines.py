@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+_MILLISECOND = 1_000
+"""What times of commits are counted in, in microseconds."""
 LOG = "_delta_log"
 """The directory of a table that has its commits."""
 Actions = Sequence[Mapping[str, Any]]
@@ -32,3 +34,16 @@ def changed_files(actions: Actions, action: str) -> list[dict[str, Any]]:
 def feed_files(actions: Actions) -> list[dict[str, Any]]:
     """The files of a commit's change feed; none where what it added and removed tells as much."""
     return [action["cdc"] for action in actions if "cdc" in action]
+
+
+def find_time(actions: Actions) -> int | None:
+    """When the commit was made, in microseconds; None where it does not tell.
+
+    It is the commit's own timestamp, or else the clock of its writer.
+    """
+    for action in actions:
+        info = action.get("commitInfo")
+        if info is not None:
+            at = info.get("inCommitTimestamp", info.get("timestamp"))
+            return None if at is None else int(at) * _MILLISECOND
+    return None
