@@ -17,7 +17,6 @@ from windowing.admit.rule import lateness_cuts
 from windowing.errors import StateRefused
 from windowing.grid.zone import moment
 from windowing.ledger.history import LedgerHistory
-from windowing.ledger.offsets import is_inside_version
 from windowing.ledger.table import read_history
 from windowing.location import Location
 from windowing.panes.rule import state_names, state_of
@@ -30,6 +29,7 @@ from windowing.spec.fingerprint import Evolution
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta, delta_log
+from windowing.storage.stream_offsets import is_inside_version
 from windowing.windows.reach import windows_touched
 
 

@@ -120,7 +120,6 @@ RULES = (
     "windowing/report/publications.py",
     "windowing/report/status.py",
     "windowing/ledger/nulls.py",
-    "windowing/ledger/offsets.py",
     "windowing/location.py",
     "windowing/report/ages.py",
     "windowing/report/charts.py",
@@ -138,6 +137,9 @@ RULES = (
     "windowing/source/names.py",
     "windowing/source/rewrites.py",
     "windowing/storage/file_figures.py",
+    "windowing/storage/log_lines.py",
+    "windowing/storage/logged_commit.py",
+    "windowing/storage/stream_offsets.py",
     "windowing/windows/reach.py",
 )
 # Rows leave Spark as plain values here, by one collect.

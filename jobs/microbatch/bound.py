@@ -15,7 +15,6 @@ from jobs.shortcuts.run_size import MANY_ROWS
 from windowing.admit.rule import suspicious_before, suspicious_for_sessions
 from windowing.errors import SpecError
 from windowing.ledger.counts import BATCH_BYTES
-from windowing.ledger.offsets import is_inside_snapshot, read_version_at
 from windowing.ledger.rule import LedgerEntry, LedgerExcerpt
 from windowing.report.progress import RunProgress
 from windowing.report.text import count
@@ -27,6 +26,7 @@ from windowing.spec.words import join_names
 from windowing.storage import delta_log
 from windowing.storage.file_figures import FileFigures
 from windowing.storage.kept_open import read_commit_text
+from windowing.storage.stream_offsets import is_inside_snapshot, read_version_at
 from windowing.storage.table_figures import list_file_figures
 
 

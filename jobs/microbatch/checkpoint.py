@@ -5,38 +5,15 @@ ledger: where its last batches ended -> files as Spark writes them, on this mach
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from json import dumps
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from uuid import uuid4
-
-from pyspark import SparkFiles
 
 from jobs.foreign_errors.control_errors import Refusal, refuse_table
-from windowing.ledger.offsets import is_inside_version, move_to_end
 from windowing.ledger.rule import LedgerExcerpt
 from windowing.ledger.table import LEDGER
 from windowing.source.rule import ends_with_rewrite
 from windowing.spec.pipeline import Pipeline
-
-_COMMITTED = 'v1\n{"nextBatchWatermarkMs":0}'
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """A directory of this machine in which Spark keeps where a stream stands."""
-
-    home: Path
-
-    @property
-    def location(self) -> str:
-        """The directory as Spark is told it, whatever its default file system is."""
-        return f"file:{self.home}"
-
-    def read_offsets(self, batch: int) -> str:
-        """Where the source stands at the end of a batch that Spark has begun."""
-        return (self.home / "offsets" / str(batch)).read_text()
+from windowing.storage import stream_checkpoint
+from windowing.storage.stream_checkpoint import Checkpoint, made_checkpoint, name_offsets
+from windowing.storage.stream_offsets import is_inside_version, move_to_end
 
 
 @contextmanager
@@ -46,7 +23,7 @@ def checkpoint_behind(pipeline: Pipeline, past: LedgerExcerpt) -> Iterator[Check
     A batch that was begun is repeated with the rows that it had. Nobody else has the directory, and
     nothing needs it afterwards. Raises StateRefused where the ledger doesn't say where it ends.
     """
-    with _checkpoint_of(compose_files(pipeline, past)) as checkpoint:
+    with made_checkpoint(compose_files(pipeline, past)) as checkpoint:
         yield checkpoint
 
 
@@ -56,7 +33,7 @@ def checkpoint_to_end_of_version(pipeline: Pipeline, past: LedgerExcerpt) -> Ite
 
     Where a batch was begun, it is that one.
     """
-    with _checkpoint_of(compose_to_end_of_version(pipeline, past)) as checkpoint:
+    with made_checkpoint(compose_to_end_of_version(pipeline, past)) as checkpoint:
         yield checkpoint
 
 
@@ -65,20 +42,6 @@ def ends_inside_version(past: LedgerExcerpt) -> bool:
     last = past.last_batch if past.open_batch is None else past.open_batch
     offsets = past.offsets(last)
     return offsets is not None and is_inside_version(offsets)
-
-
-@contextmanager
-def _checkpoint_of(files: Mapping[str, str]) -> Iterator[Checkpoint]:
-    # Spark deletes the directory above when it ends, so a killed process leaves nothing behind.
-    with TemporaryDirectory(
-        prefix="checkpoint-", dir=SparkFiles.getRootDirectory(), ignore_cleanup_errors=True
-    ) as directory:
-        home = Path(directory)
-        for name, text in files.items():
-            file = home / name
-            file.parent.mkdir(exist_ok=True)
-            file.write_text(text)
-        yield Checkpoint(home)
 
 
 def compose_files(pipeline: Pipeline, past: LedgerExcerpt) -> Mapping[str, str]:
@@ -90,21 +53,18 @@ def compose_files(pipeline: Pipeline, past: LedgerExcerpt) -> Mapping[str, str]:
     newest = last if begun is None else begun
     if newest < 0:
         return {}
-    files = {
-        # A later Spark refuses a checkpoint without it. Nothing else has the stream's id.
-        "metadata": dumps({"id": str(uuid4())}),
-        f"offsets/{newest}": _find_end(pipeline, past, newest),
-    }
+    ends = {newest: _find_end(pipeline, past, newest)}
     if newest > 0:
         # Spark has Delta look at a batch again that was committed last. Delta would refuse one that
         # has passed over commits that removed rows, but reads nothing of one that ends where it
         # begins.
         looks_away = begun is None and ends_with_rewrite(past)
         before = newest if looks_away else newest - 1
-        files[f"offsets/{newest - 1}"] = _find_end(pipeline, past, before)
+        ends[newest - 1] = _find_end(pipeline, past, before)
+    committed = None
     if last >= 0:
-        files[f"commits/{last}"] = _COMMITTED
-    return files
+        committed = last
+    return stream_checkpoint.compose_files(ends, committed)
 
 
 def compose_to_end_of_version(pipeline: Pipeline, past: LedgerExcerpt) -> Mapping[str, str]:
@@ -113,7 +73,7 @@ def compose_to_end_of_version(pipeline: Pipeline, past: LedgerExcerpt) -> Mappin
     if past.open_batch is not None:
         return files
     end = move_to_end(_find_end(pipeline, past, past.last_batch))
-    return {**files, f"offsets/{past.last_batch + 1}": end}
+    return {**files, name_offsets(past.last_batch + 1): end}
 
 
 def _find_end(pipeline: Pipeline, past: LedgerExcerpt, batch: int) -> str:

@@ -24,7 +24,6 @@ from jobs.microbatch.bound import (
     measure_progress,
 )
 from jobs.microbatch.checkpoint import (
-    Checkpoint,
     checkpoint_behind,
     checkpoint_to_end_of_version,
     ends_inside_version,
@@ -47,7 +46,6 @@ from windowing.crash import crashpoint
 from windowing.grid.range import Range
 from windowing.grid.zone import micros
 from windowing.ledger.counts import BATCH_BYTES, add_counts, sum_entry_counts
-from windowing.ledger.offsets import read_version_at
 from windowing.ledger.rule import (
     CLOSE,
     DONE,
@@ -78,6 +76,8 @@ from windowing.source.frame import keep_inserts
 from windowing.spec.fingerprint import fingerprint
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta_log, spark_internals
+from windowing.storage.stream_checkpoint import Checkpoint
+from windowing.storage.stream_offsets import read_version_at
 
 
 class Run:

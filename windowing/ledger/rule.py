@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from windowing.ledger.acceptance import Acceptance, parse_note
 from windowing.ledger.erased import Erasures, find_erasures
-from windowing.ledger.offsets import parse_offset, read_version_at
+from windowing.storage.stream_offsets import read_next_version, read_version_at
 
 OPEN, INTENT, DONE, CLOSE = "open", "intent", "done", "close"
 PUBLISH, SKIP = "publish", "skip"
@@ -177,7 +177,7 @@ class LedgerExcerpt:
     def next_version(self) -> int | None:
         """The source version that the next batch begins with; None before the first one."""
         text = self.offsets(self.last_batch)
-        return None if text is None else int(parse_offset(text)["reservoirVersion"])
+        return None if text is None else read_next_version(text)
 
     @property
     def read_version(self) -> int | None:
