@@ -6,12 +6,9 @@ on a local disk: lock -> one rename makes the directory invisible -> its files a
 on other storage: lock -> all tables but the ledger are deleted -> the ledger and what is left
 """
 
-import os
 import re
-import shutil
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from jobs.locking import lock_file
 from jobs.locking.lease_object import FILE as LOCK
@@ -26,8 +23,8 @@ from windowing.spec.pipeline import Pipeline
 from windowing.spec.reserved import PUBLISHED
 from windowing.spec.words import join_names
 from windowing.storage.files import has_directory, list_tables
-from windowing.storage.permission import check_permission
-from windowing.storage.store import find_free, shared_store_of, store_of
+from windowing.storage.store import store_of
+from windowing.storage.whole_lake import delete_taken, find_link, take_away
 
 _OWN = re.compile(
     r"_(lock|checkpoint(\..+)?|published\.(json|draft)|report\.html|docs|check)"
@@ -97,9 +94,10 @@ def _find_holding(pipeline: Pipeline) -> Holding:
 
 
 def _refuse_link(root: Location) -> None:
-    if root.is_local and root.local.is_symlink():
+    target = find_link(root)
+    if target is not None:
         raise UsageError(
-            f"{root} is a link to {root.local.resolve()}; reset only deletes real directories: "
+            f"{root} is a link to {target}; reset only deletes real directories: "
             "replace the symlink with the directory"
         )
 
@@ -128,44 +126,15 @@ def reset(pipeline: Pipeline) -> Holding:
 
 def _reset_directory(pipeline: Pipeline) -> Holding:
     root = pipeline.root
-    if root.is_local:
-        _delete_renamed(root.local)
+    delete_taken(root)
     if not has_directory(root):
         return holding(pipeline)
     # What can't be reset is refused before the lock is taken, and read again under the lock.
     holding(pipeline)
     with lock_file.held_here(pipeline):
         found = holding(pipeline)
-        if root.is_local:
-            os.replace(root.local, find_free(root.parent, f".{root.name}.reset-").local)
-        else:
-            _delete_files(root)
+        # Whoever has the lock may begin anew only once all else is gone.
+        take_away(root, kept=LOCK, last=LEDGER)
         crashpoint("reset.taken")
-    if root.is_local:
-        _delete_renamed(root.local)
+    delete_taken(root)
     return found
-
-
-def _delete_files(root: Location) -> None:
-    """Deletes what lies in a directory on storage that can't rename one, the ledger last.
-
-    The lock stays, because whoever has it may begin anew only once all else is gone.
-    """
-    store = shared_store_of(root)
-    if store is None:
-        raise ValueError(f"{root} is a directory of this machine, which is renamed")
-    names = {*store.list_names(root)} - {LOCK, LEDGER}
-    for name in [*sorted(names), LEDGER]:
-        # Another command may have taken the lock over while this one slept.
-        check_permission()
-        store.delete_file(root / name)
-        store.delete(root / name)
-
-
-def _delete_renamed(root: Path) -> None:
-    """Deletes the directories that this reset, or one that was killed, has renamed."""
-    for renamed in root.parent.glob(f".{root.name}.reset-*"):
-        if renamed.is_symlink():
-            renamed.unlink()
-        else:
-            shutil.rmtree(renamed)

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from urllib.parse import unquote
 
 from windowing.doctor.rule import advice
 from windowing.errors import StateRefused
 from windowing.spec.pipeline import Pipeline
 from windowing.storage.control import TableError
+from windowing.storage.files import drop_location
 
 
 @dataclass(frozen=True)
@@ -40,26 +40,11 @@ def control_errors_explained(pipeline: Pipeline) -> Iterator[None]:
     try:
         yield
     except TableError as error:
-        reason = _drop_location(error)
+        # The table's path may contain any words.
+        reason = drop_location(error.reason, error.path)
         refusals = [refusal for words, refusal in _REFUSALS.items() if words in reason]
         refusal = refusals[0] if refusals else _DAMAGED
         raise refuse_table(pipeline, str(error.path), refusal) from error
-
-
-def _drop_location(error: TableError) -> str:
-    """The library's message without the table's path, which may contain any words."""
-    path = error.path
-    places = [path.text, path.hadoop]
-    if path.is_local:
-        places.append(str(path.local.resolve()))
-    reason = error.reason
-    for place in places:
-        reason = reason.replace(place, "")
-    # Some messages contain the path as a URL.
-    reason = unquote(reason)
-    for place in places:
-        reason = reason.replace(place, "")
-    return reason
 
 
 def refuse_table(pipeline: Pipeline, table: str, refusal: Refusal) -> StateRefused:

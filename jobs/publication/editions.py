@@ -11,14 +11,12 @@ from functools import partial
 
 from jobs.microbatch.parallel import run_parallel
 from windowing.errors import StateRefused
-from windowing.location import Location
 from windowing.merge.rule import identity, published_name
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.reserved import PUBLISHED
 from windowing.storage.control import TableError
 from windowing.storage.files import list_tables
-from windowing.storage.kept_open import forget_version, has_commit, newest_version
-from windowing.storage.log_lines import LOG
+from windowing.storage.kept_open import delete_table, has_commit, newest_version
 from windowing.storage.mirror import Mirror, has_rows, share_layout, show_version
 from windowing.storage.store import store_of
 from windowing.storage.version_files import VersionFiles, list_version
@@ -65,7 +63,7 @@ def drop_outdated_of_left(pipeline: Pipeline) -> tuple[str, ...]:
     """
     dropped = tuple(name for name in _list_left(pipeline) if not _shows_newest(pipeline, name))
     for name in dropped:
-        _delete_table(pipeline.table(published_name(name)))
+        delete_table(pipeline.table(published_name(name)))
     return dropped
 
 
@@ -97,14 +95,6 @@ def _shows_newest(pipeline: Pipeline, name: str) -> bool:
             raise
         # Others have damaged it, and nothing makes it again.
         return False
-
-
-def _delete_table(table: Location) -> None:
-    """Deletes the log first: if it is killed, no log is left that names files which are gone."""
-    log = table / LOG
-    forget_version(table)
-    store_of(log).delete(log)
-    store_of(table).delete(table)
 
 
 def show_editions(pipeline: Pipeline, editions: Editions, number: int) -> None:

@@ -4,6 +4,8 @@ No table here is a name of Spark's catalog.
 """
 
 import re
+from collections.abc import Iterable
+from urllib.parse import unquote
 
 from windowing.location import S3, Location
 from windowing.storage import log_lines
@@ -19,6 +21,21 @@ def locate_uri(uri: str) -> Location:
     if uri.startswith("s3a://"):
         return Location(f"{S3}{uri.removeprefix('s3a://')}")
     return Location(uri.removeprefix("file://").removeprefix("file:"))
+
+
+def drop_location(message: str, path: Location) -> str:
+    """The message of a library without the path that it is about, in whatever way it writes it."""
+    places = [path.text, path.hadoop]
+    if path.is_local:
+        places.append(str(path.local.resolve()))
+    # Some messages contain the path as a URL.
+    return _drop_all(unquote(_drop_all(message, places)), places)
+
+
+def _drop_all(message: str, places: Iterable[str]) -> str:
+    for place in places:
+        message = message.replace(place, "")
+    return message
 
 
 def has_directory(path: Location) -> bool:

@@ -16,6 +16,7 @@ from windowing.location import Location
 from windowing.storage import files
 from windowing.storage.files import list_tables, locate_commit
 from windowing.storage.log_copies import LogCopies, Opener, open_nothing
+from windowing.storage.log_lines import LOG
 from windowing.storage.store import store_of
 
 
@@ -247,6 +248,14 @@ def forget_version(path: Location) -> None:
     command = _command.get()
     if command is not None:
         command.versions.pop(path, None)
+
+
+def delete_table(table: Location) -> None:
+    """Deletes the log first: if it is killed, no log is left that names files which are gone."""
+    log = table / LOG
+    forget_version(table)
+    store_of(log).delete(log)
+    store_of(table).delete(table)
 
 
 def find_noted_version(path: Location) -> int | None:
