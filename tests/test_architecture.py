@@ -120,6 +120,7 @@ RULES = (
     "windowing/report/publications.py",
     "windowing/report/status.py",
     "windowing/ledger/nulls.py",
+    "windowing/ledger/period.py",
     "windowing/ledger/offsets.py",
     "windowing/location.py",
     "windowing/report/ages.py",
