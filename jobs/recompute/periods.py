@@ -25,6 +25,7 @@ from windowing.ledger.rule import (
     PERIOD_INTENT,
     PERIOD_REOPENED,
     LedgerEntry,
+    LedgerExcerpt,
 )
 from windowing.ledger.table import Past, record_entries
 from windowing.merge import table as outputs
@@ -148,6 +149,14 @@ def digest_frozen(spark: SparkSession, pipeline: Pipeline, until_us: int) -> Map
         rows, digest = digest_rows(within, target.columns)
         found[window.name] = Frozen(rows, digest)
     return found
+
+
+def note_frozen(spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt) -> str | None:
+    """The closed period with the digests of its rows as they are now; None where none is closed."""
+    period = past.period
+    if period is None or period.until_us is None:
+        return None
+    return replace(period, frozen=digest_frozen(spark, pipeline, period.until_us)).as_note()
 
 
 def find_changed_frozen(
