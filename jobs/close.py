@@ -3,7 +3,6 @@
 lock -> interrupted steps finished -> intent -> outputs -> done
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from pyspark.sql import SparkSession
@@ -15,42 +14,10 @@ from jobs.sessions.exact_session import in_exact_session
 from windowing.errors import UsageError
 from windowing.grid.zone import micros, moment
 from windowing.ledger.period import Period
-from windowing.report.rule import Changed, read_changed
-from windowing.report.text import instant_us, plain_fields
+from windowing.report.periods import ClosedPeriod, ReopenedPeriod
+from windowing.report.rule import read_changed
+from windowing.report.text import instant_us
 from windowing.spec.pipeline import Pipeline
-
-
-@dataclass(frozen=True)
-class ClosedPeriod:
-    """What is closed: rows of outputs that end at or before `until`.
-
-    `frozen` has the number of frozen rows by window, and `not_frozen` the windows whose rows are
-    never. `published` says whether readers see these rows: the newest ones are published. Nothing
-    has `changed` where the same period was closed before.
-    """
-
-    until: datetime
-    reason: str
-    frozen: dict[str, int]
-    not_frozen: tuple[str, ...]
-    published: bool
-    changed: bool = True
-
-    def as_json(self) -> dict[str, object]:
-        """The period as plain JSON values."""
-        return plain_fields(self)
-
-
-@dataclass(frozen=True)
-class ReopenedPeriod:
-    """What has become of the outputs; `until` is None where nothing was closed, nor changed."""
-
-    until: datetime | None
-    windows: dict[str, Changed]
-
-    def as_json(self) -> dict[str, object]:
-        """The result as plain JSON values."""
-        return plain_fields(self)
 
 
 @in_exact_session

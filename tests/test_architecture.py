@@ -124,6 +124,7 @@ RULES = (
     "windowing/ledger/offsets.py",
     "windowing/location.py",
     "windowing/report/ages.py",
+    "windowing/report/periods.py",
     "windowing/report/charts.py",
     "windowing/report/compared.py",
     "windowing/report/facts.py",
