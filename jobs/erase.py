@@ -27,6 +27,7 @@ from jobs.publication.editions import drop_outdated_of_left, list_published
 from jobs.publish import repoint_published
 from jobs.recompute.erased_ids import delete_ids
 from jobs.recompute.erased_totals import count_all_erased, count_changes, count_events_of_key
+from jobs.recompute.periods import note_frozen
 from jobs.recompute.resume import finish_all
 from jobs.recompute.spec_evolution import IDS_ERASED, rebuild_without_values
 from jobs.reconcile import drop_leftover_copy
@@ -50,7 +51,7 @@ from windowing.ledger.table import record_entries
 from windowing.merge.rule import REVISIONS, published_name
 from windowing.panes.rule import SEEN
 from windowing.report.rule import Changed, read_changed
-from windowing.report.text import interval, plain_fields
+from windowing.report.text import instant_us, interval, plain_fields
 from windowing.revisions.table import keep_revisions, pass_over_revisions
 from windowing.source import table as source
 from windowing.source.rule import unsettled_ranges, was_rewritten
@@ -152,6 +153,12 @@ def _erase_subject(spark: SparkSession, pipeline: Pipeline, subject: Subject) ->
         drop_leftover_copy(spark, pipeline)
         salt = past.erasures.salt or token_hex(_SALT_BYTES)
         new = compute_erasure(spark, subject, salt)
+        if new.column is not None and past.period is not None:
+            raise UsageError(
+                f"{pipeline.name} is closed until {instant_us(past.period.until_us)}, and frozen "
+                "rows can't be rebuilt without a value; `tidemark reopen` it, erase, then close it "
+                "again"
+            )
         if past.newest is None:
             _list_erasure(pipeline, past, salt, new)
             return Erased({})
@@ -319,6 +326,7 @@ def _erase_everywhere(
         at=batch.arrival_us,
         versions=versions,
         counts=count_changes(batch, past, erased_events) | deleted,
+        note=note_frozen(batch.spark, pipeline, past),
     )
     record_entries(pipeline, past, [done])
     crashpoint("erase.done")

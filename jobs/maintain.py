@@ -155,7 +155,8 @@ def _maintain_tables(batch: RunContext, past: LedgerHistory, progress: Progress)
     published = [published_name(window) for window in list_published(pipeline)]
     before = {name: own_tables.size(spark, pipeline.table(name)) for name in [*names, *published]}
     merged = compact_state(batch)
-    expired = expire_rows(batch, past.watermark)
+    closed_us = None if past.period is None else past.period.until_us
+    expired = expire_rows(batch, past.watermark, closed_us)
     in_use = [
         entry
         for entry in (past.published, unpublished_validated(pipeline, past))

@@ -26,12 +26,14 @@ from jobs.recompute.plan import chunks_of
 from jobs.recompute.staging import stage_chunk
 from jobs.recompute.time_range import TimeRange
 from jobs.sessions.exact_session import in_exact_session
+from windowing.closed.rule import restated_name
 from windowing.crash import crashpoint
 from windowing.errors import UsageError
 from windowing.ledger.counts import sum_entry_counts
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import LedgerEntry
 from windowing.ledger.table import read_history
+from windowing.merge import table as outputs
 from windowing.merge.rule import Target, output_table
 from windowing.report import difference as differences
 from windowing.report.difference import CLOSE, Difference
@@ -43,7 +45,7 @@ from windowing.source import table as source
 from windowing.spec.aggregate_description import describe_aggregate
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
-from windowing.storage import delta, delta_log, own_tables, upkeep
+from windowing.storage import delta_log, upkeep
 from windowing.storage.files import list_tables
 from windowing.storage.pinned_rows import pin_rows
 from windowing.storage.store import store_of
@@ -111,8 +113,7 @@ def check_range(
         changes: dict[str, Changed] = {}
         examples: list[Difference] = []
         for window in pipeline.windows:
-            version = cloned_versions[window.name]
-            changed, example = _compare_output(spark, pipeline, copy, window, version)
+            changed, example = _compare_output(spark, pipeline, copy, window, cloned_versions)
             changes[window.name] = changed
             if example is not None:
                 examples.append(example)
@@ -178,12 +179,21 @@ def _clone_tables(spark: SparkSession, pipeline: Pipeline, copy: Pipeline) -> Ma
 
 
 def _compare_output(
-    spark: SparkSession, pipeline: Pipeline, copy: Pipeline, window: Window, version: int
+    spark: SparkSession,
+    pipeline: Pipeline,
+    copy: Pipeline,
+    window: Window,
+    cloned_versions: Mapping[str, int],
 ) -> tuple[Changed, Difference | None]:
-    """Compares an output at the version that was cloned with the output of the copy."""
+    """Compares an output at the version that was cloned with the output of the copy.
+
+    Of a closed one both are compared as if it were not closed.
+    """
     target = output_table(pipeline, window)
-    found = delta.read(spark, target.path, version)
-    wanted = own_tables.read(spark, output_table(copy, window).path)
+    restated = cloned_versions.get(restated_name(window.name))
+    version = cloned_versions[window.name]
+    found = outputs.read_version(spark, target, version, restated)
+    wanted = outputs.read_output(spark, outputs.open_output(output_table(copy, window)))
     # A backfill changes revision and run of a row, so only what is shown is compared.
     found = found.select(*target.shown)
     wanted = wanted.select(*target.shown)

@@ -7,8 +7,10 @@ from pathlib import Path
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from expectations.evaluate import evaluate
+from expectations.law import law_of
 from expectations.outcome import NO_VALIDATION, Facts, Outcome, Standing, Validation
 from expectations.places import docs_of, suites_of
 from expectations.table import record_outcomes
@@ -26,10 +28,13 @@ from jobs.validation.validated import (
     name_site,
     recorded_facts,
 )
+from windowing.closed.rule import restated_name
 from windowing.crash import crashpoint
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import LedgerEntry
 from windowing.ledger.table import read_history
+from windowing.merge import table as outputs
+from windowing.merge.rule import output_table
 from windowing.report.text import left_open
 from windowing.rows import column_named
 from windowing.spec.aggregate_description import describe_aggregate
@@ -58,18 +63,19 @@ def validate(spark: SparkSession, pipeline: Pipeline, suites: Path | None = None
         subject = past.newest
         if subject is None:
             return NO_VALIDATION
-        outputs: dict[str, DataFrame] = {}
+        shown: dict[str, DataFrame] = {}
         for window in pipeline.windows:
             version = subject.versions.get(window.name)
             if version is not None:
-                outputs[window.name] = delta.read(spark, pipeline.table(window.name), version)
+                shown[window.name] = delta.read(spark, pipeline.table(window.name), version)
         suites = suites or suites_of(pipeline)
         basis = digest_basis(pipeline, past, subject, suites)
         expected = _read_facts(spark, pipeline, past)
+        expected = _count_restated(spark, pipeline, subject, expected)
         title = name_site(subject.run, subject.seq)
         standing = _find_standing(spark, pipeline, past)
-        verdict = evaluate(outputs, pipeline, expected, docs_of(pipeline), title, suites, standing)
-        overflows = _list_overflows(context_after(spark, pipeline, past), outputs, past, subject)
+        verdict = evaluate(shown, pipeline, expected, docs_of(pipeline), title, suites, standing)
+        overflows = _list_overflows(context_after(spark, pipeline, past), shown, past, subject)
         outcomes = (*verdict.outcomes, *overflows, *find_holding(pipeline, past, subject))
         result = Validation(subject.run or 0, subject.seq, outcomes, str(verdict.docs_index))
         crashpoint("validate.evaluated")
@@ -97,6 +103,29 @@ def _find_standing(
             continue
         found[name] = Standing(shown, reasons)
     return found
+
+
+def _count_restated(
+    spark: SparkSession, pipeline: Pipeline, subject: LedgerEntry, expected: Facts
+) -> Facts:
+    """The facts, by which what closed outputs lack counts as late for them.
+
+    It is what their restated rows have more than the frozen ones, which may be less than nothing.
+    """
+    missing: dict[str, int] = {}
+    for window in pipeline.windows:
+        restated = subject.versions.get(restated_name(window.name))
+        totals = law_of(window, pipeline.source.key).totals
+        if restated is None or not totals:
+            continue
+        target, version = output_table(pipeline, window), subject.versions[window.name]
+        total = F.coalesce(F.sum(column_named(totals[0])), F.lit(0))
+        by_state = outputs.read_version(spark, target, version, restated)
+        shown = outputs.read_version(spark, target, version, None)
+        ((of_state,),) = by_state.agg(total).collect()
+        ((of_shown,),) = shown.agg(total).collect()
+        missing[window.name] = expected.partial.get(window.name, 0) + of_state - of_shown
+    return replace(expected, partial={**expected.partial, **missing})
 
 
 def _read_facts(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) -> Facts:

@@ -30,6 +30,7 @@ from windowing.errors import (
     UsageError,
 )
 from windowing.report.alarms import Alarm
+from windowing.report.periods import ClosedPeriod, ReopenedPeriod
 from windowing.report.progress import RunProgress, Watch
 from windowing.report.rule import Changed, Publication, RunReport
 from windowing.report.status import Status
@@ -45,11 +46,13 @@ __all__ = [
     "Alarm",
     "Busy",
     "Changed",
+    "ClosedPeriod",
     "ExpectationsFailed",
     "Followed",
     "Outcome",
     "Pipeline",
     "Publication",
+    "ReopenedPeriod",
     "RunProgress",
     "RunReport",
     "SourceMissing",
@@ -60,10 +63,12 @@ __all__ = [
     "UsageError",
     "Validation",
     "backfill",
+    "close_period",
     "follow_rewrites",
     "load_pipeline",
     "publish",
     "read",
+    "reopen_period",
     "run",
     "spark_session",
     "status",
@@ -161,6 +166,32 @@ def follow_rewrites(
     from jobs.run import follow_rewrites as follow
 
     return follow(spark, pipeline, start, end)
+
+
+def close_period(
+    spark: "SparkSession", pipeline: Pipeline, until: datetime, reason: str
+) -> ClosedPeriod:
+    """Freezes every row of the outputs whose window ends at or before `until` (aware).
+
+    What would change one of these rows is stated beside it from now on, and `reopen_period` applies
+    it. A later `until` than that of a closed period moves it forward. The result has the number of
+    frozen rows by window. Raises UsageError before anything was computed, where the watermark has
+    not reached `until`, where a later period is closed, or without a reason; all else as `run`.
+    """
+    from jobs.close import close_period as close
+
+    return close(spark, pipeline, until, reason)
+
+
+def reopen_period(spark: "SparkSession", pipeline: Pipeline, reason: str) -> ReopenedPeriod:
+    """Releases every frozen row: outputs become what they would be if nothing had been closed.
+
+    The result has the changed rows by window. Nothing is changed where nothing is closed. Raises
+    UsageError without a reason, and else as `run` does.
+    """
+    from jobs.close import reopen_period as reopen
+
+    return reopen(spark, pipeline, reason)
 
 
 def validate(spark: "SparkSession", pipeline: Pipeline, suites: Path | None = None) -> Validation:

@@ -85,8 +85,8 @@ def _break_lock(printer: Printer, pipeline: "Pipeline", *, yes: bool) -> None:
 
 
 def _describe_findings(pipeline: "Pipeline", found: "tuple[StateRefused, ...]") -> str:
+    named = f"{pipeline.name}: {count(len(found), 'finding')}"
+    if all(refused.code == "FROZEN_CHANGED" for refused in found):
+        return f"{named}; runs go on, but readers may see other rows than were closed"
     repaired = "it is" if len(found) == 1 else "they are"
-    return (
-        f"{pipeline.name}: {count(len(found), 'finding')}; "
-        f"no run will start until {repaired} repaired"
-    )
+    return f"{named}; no run will start until {repaired} repaired"

@@ -67,6 +67,12 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "tidemark test transcripts",
         "tidemark test transcripts -k lateness",
     ),
+    "close": ("tidemark close orders.yaml --until 2026-04-01 --reason 'March is invoiced'",),
+    "reopen": ("tidemark reopen orders.yaml --reason 'the invoice of March is drawn up again'",),
+    "restatements": (
+        "tidemark restatements orders.yaml",
+        "tidemark restatements orders.yaml hourly --json",
+    ),
     "register": ("tidemark register orders.yaml --schema gold",),
     "maintain": ("tidemark maintain orders.yaml",),
     "doctor": ("tidemark doctor orders.yaml",),

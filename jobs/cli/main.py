@@ -14,6 +14,7 @@ import click
 
 from jobs.cli.advise import advise
 from jobs.cli.backfill import backfill
+from jobs.cli.close import close, reopen, restatements
 from jobs.cli.diff import diff
 from jobs.cli.doctor import doctor
 from jobs.cli.engine import engine
@@ -143,8 +144,8 @@ def main() -> None:
 
 
 _WRITE = (init, ingest, run, backfill, validate, publish)
-_READ = (status, advise, explain, show, history, diff, late, state, report, check)
-_OPERATE = (register, maintain, doctor, recover, reset, erase, setup, engine)
+_READ = (status, advise, explain, show, history, diff, late, state, restatements, report, check)
+_OPERATE = (register, close, reopen, maintain, doctor, recover, reset, erase, setup, engine)
 for command in (*_WRITE, *_READ, *_OPERATE):
     command.epilog = list_examples(command.name or "")
     main.add_command(command)

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from json import dumps, loads
 from typing import TYPE_CHECKING
 
-from windowing.doctor.rule import advice
+from windowing.doctor.rule import advice, name_command
 from windowing.errors import StateRefused
 from windowing.ledger.rule import LedgerExcerpt
 from windowing.panes.rule import buffered_columns as buffered
-from windowing.report.text import left_open
+from windowing.report.text import instant_us, left_open
 from windowing.spec.fingerprint import AGGREGATE, Evolution, evolution, parts, parts_like
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names
@@ -84,6 +84,12 @@ def check_spec_change(pipeline: Pipeline, past: LedgerExcerpt) -> None:
         raise spec_refused(pipeline, differ + _advise_on_names(found))
     if not found:
         return
+    if past.period is not None:
+        reopen = name_command(pipeline, "reopen", "--reason", "REASON")
+        closed = f"outputs are closed until {instant_us(past.period.until_us)}"
+        raise spec_refused(
+            pipeline, f"the spec has changed, and {closed}; restore the spec, or {reopen} first"
+        )
     left = left_open(past)
     if left:
         unfinished = "; ".join(left)

@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windowing.admit.table import REFUSED
+from windowing.closed.rule import restated_name
 from windowing.columns import CLOSED_BY, END, INDEX, LAST, REVISION, RUN, START, TIME, kept_name
 from windowing.doctor.rule import advice
 from windowing.errors import SpecError, StateRefused
@@ -181,9 +182,14 @@ def output_names(pipeline: Pipeline) -> tuple[str, ...]:
     return tuple(names)
 
 
+def restated_names(pipeline: Pipeline) -> tuple[str, ...]:
+    """The names of the tables of restated rows that outputs have once they were closed."""
+    return tuple(restated_name(window.name) for window in pipeline.windows)
+
+
 def existing_tables(pipeline: Pipeline) -> tuple[str, ...]:
     """The names of all tables that the pipeline has, except the ledger and its companions."""
-    others = [*state_names(pipeline), *REFUSED]
+    others = [*state_names(pipeline), *REFUSED, *restated_names(pipeline)]
     existing = [name for name in others if has_commit(pipeline.table(name))]
     return (*output_names(pipeline), *existing)
 

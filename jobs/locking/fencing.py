@@ -7,6 +7,7 @@ be begun. If none is open then, nothing else of the pipeline can be written unde
 from contextlib import suppress
 
 from windowing.admit.table import REFUSED
+from windowing.closed.rule import restated_name
 from windowing.ledger.rule import LedgerExcerpt
 from windowing.ledger.table import LEDGER, QUALITY, WATERMARKS, read_excerpt
 from windowing.merge.rule import REVISIONS, complete_table, output_table, published_name
@@ -37,5 +38,5 @@ def _list_open_tables(pipeline: Pipeline) -> list[str]:
     for window in pipeline.windows:
         names |= {output_table(pipeline, window).path.name}
         names |= {complete_table(pipeline, window).path.name}
-        names |= {published_name(window.name)}
+        names |= {published_name(window.name), restated_name(window.name)}
     return sorted(names)

@@ -56,7 +56,7 @@ def delete_rows(batch: RunContext, due: Erasures, left: Sequence[str]) -> dict[s
     state = [table for table in state_names(pipeline) if table != SEEN]
     of_keys = due.select((None, *batch.keys))
     found: dict[str, int] = {}
-    for table in (*state, *tables.output_names(pipeline)):
+    for table in (*state, *tables.output_names(pipeline), *tables.restated_names(pipeline)):
         found[table] = _delete_erased(batch, table, of_keys, own_name)
         crashpoint("erase.deleted")
     # Values of windows before show what was made of erased values.

@@ -13,7 +13,7 @@ from pyspark.sql import types as T
 from jobs.microbatch.context import RunContext
 from windowing.admit.digest import EMPTIED, digest_of
 from windowing.admit.table import REFUSED
-from windowing.columns import DIGEST, META, PANE, RUN, kept_name, quoted
+from windowing.columns import DIGEST, END, META, PANE, RUN, kept_name, quoted
 from windowing.crash import crashpoint
 from windowing.grid.frame import instant
 from windowing.ledger.table import WATERMARKS
@@ -25,9 +25,12 @@ from windowing.windows.finality import is_expired
 from windowing.windows.gaps import shows_empty_windows
 
 
-def expire_rows(batch: RunContext, watermark_us: int | None) -> dict[str, int]:
+def expire_rows(
+    batch: RunContext, watermark_us: int | None, closed_us: int | None = None
+) -> dict[str, int]:
     """Deletes rows past their retention and empties refused rows past theirs.
 
+    Rows of outputs stay that end at or before `closed_us`, until when a period is closed.
     Returns by table how many rows were deleted or emptied.
     """
     pipeline = batch.pipeline
@@ -43,6 +46,8 @@ def expire_rows(batch: RunContext, watermark_us: int | None) -> dict[str, int]:
         found[SEEN] = _delete_old_rows(batch, SEEN, old_ids)
     if kept.output_us is not None:
         old_windows = is_expired(pipeline, watermark_us)
+        if closed_us is not None:
+            old_windows = old_windows & (F.col(END) > instant(closed_us))
         for window in pipeline.windows:
             if isinstance(window, Aligned):
                 found[window.name] = _delete_old_rows(batch, window.name, old_windows)

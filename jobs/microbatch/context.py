@@ -10,6 +10,7 @@ from windowing.grid.frame import instant
 from windowing.grid.range import Range
 from windowing.ledger.erased import Erasures
 from windowing.ledger.rule import GENERATION, LedgerExcerpt
+from windowing.merge import table as outputs
 from windowing.merge.rule import complete_table, output_table
 from windowing.panes import table as state
 from windowing.panes.rule import NO_BATCH
@@ -49,12 +50,18 @@ class RunContext:
         return own_tables.find(self.spark, self.pipeline.table(table))
 
     def read_output(self, window: Window) -> DataFrame:
-        """The rows of an output, which is there."""
-        return own_tables.read(self.spark, output_table(self.pipeline, window).path)
+        """The rows of an output, which is there; of a closed one, as if it were not closed."""
+        return outputs.read_output(
+            self.spark, outputs.open_output(output_table(self.pipeline, window))
+        )
 
     def read_complete(self, window: Window) -> DataFrame:
-        """The rows of the table that has every window; it is there."""
-        return own_tables.read(self.spark, complete_table(self.pipeline, window).path)
+        """The rows of the table that has every window; it is there.
+
+        Of a closed output they are those that it would have if it were not closed.
+        """
+        complete = complete_table(self.pipeline, window)
+        return outputs.read_output(self.spark, outputs.open_output(complete))
 
     @property
     def source_may_change(self) -> bool:

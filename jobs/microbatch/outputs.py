@@ -209,11 +209,13 @@ def _name_counts(
         if not counts.overflow:
             return {}
         return {f"{window.name}.overflow": counts.overflow}
+    restated = {f"{window.name}.restated": counts.restated} if counts.restated else {}
     return {
         f"{window.name}.inserted": counts.inserted,
         f"{window.name}.updated": counts.updated,
         f"{window.name}.deleted": counts.deleted,
         f"{window.name}.overflow": counts.overflow,
+        **restated,
     }
 
 

@@ -18,7 +18,7 @@ from windowing.storage.plain_log import find_file_retention
 from windowing.storage.store import store_of
 from windowing.storage.version_files import PlainFile, VersionFiles, list_version
 
-_UNDONE = {"evolve_done": "the spec was changed"}
+_UNDONE = {"evolve_done": "the spec was changed", "period_closed": "a period was closed"}
 
 
 def find_publication(pipeline: Pipeline, past: LedgerHistory, number: int) -> LedgerEntry:

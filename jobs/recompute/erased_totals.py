@@ -20,10 +20,8 @@ from windowing.columns import END, MISSED, START, TIME
 from windowing.ledger.erased import Erasures, read_erased
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import LedgerEntry
-from windowing.merge.rule import output_table
 from windowing.rows import are_equal
 from windowing.spec.description import describe_window
-from windowing.storage import own_tables
 
 _DELETED = "erased"
 """The count of an intent: how many accepted events of the key are erased.
@@ -109,8 +107,7 @@ def _without_erased_before(batch: RunContext, past: LedgerHistory, events: DataF
     if not witnesses or pipeline.retention.output_us is not None:
         return events
     witness = witnesses[0]
-    windows = own_tables.read(batch.spark, output_table(pipeline, witness).path)
-    windows = windows.select(*batch.keys, START, END)
+    windows = batch.read_output(witness).select(*batch.keys, START, END)
     at = F.timestamp_micros(F.col(TIME))
     missed = F.coalesce(F.array_contains(MISSED, witness.name), F.lit(False))
     same = are_equal("e", "w", batch.keys)

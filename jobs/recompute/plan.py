@@ -19,6 +19,7 @@ from windowing.ledger.rule import (
     ERASE_LIST,
     MAX_TIME,
     MIN_TIME,
+    PERIOD_INTENT,
     LedgerEntry,
 )
 from windowing.report.text import interval
@@ -40,6 +41,8 @@ def must_be_the_same(pipeline: Pipeline, began: LedgerHistory, now: LedgerHistor
         why = "had a key or a value erased"
     elif any(entry.step == ERASE_LIST for entry in entries_since):
         why = "had an erasure lifted"
+    elif any(entry.step == PERIOD_INTENT for entry in entries_since):
+        why = "was closed or reopened"
     elif spec_difference(pipeline, now):
         why = "was given another spec"
     else:

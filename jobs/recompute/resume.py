@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from jobs.diagnosis.diagnose import prepare_run
 from jobs.microbatch.stream import Run
 from jobs.recompute.chunk import finish_open_chunk, repair_chunk
+from jobs.recompute.periods import finish_open_period
 from jobs.recompute.spec_evolution import apply_spec_change
 from jobs.recompute.staging import stage_chunk
 from jobs.recompute.time_range import TimeRange
@@ -37,6 +38,7 @@ def resume_from(spark: SparkSession, pipeline: Pipeline, past: Past) -> Past:
 
     Good is one with which spec, source and tables are consistent.
     """
+    past = finish_open_period(spark, pipeline, past)
     past = apply_spec_change(spark, pipeline, past)
     return finish_open_chunk(spark, pipeline, past)
 

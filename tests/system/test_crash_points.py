@@ -44,6 +44,8 @@ ELSEWHERE = [
     if name.startswith(
         ("reset.", "evolve.", "erase.", "maintain.", "check.", "ledger.", "rewrites.", "ingest.")
     )
+    or name.startswith("period.")
+    or name == "output.restated"
 ]
 """See the tests of these commands."""
 

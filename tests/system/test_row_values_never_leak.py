@@ -49,7 +49,9 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("publish", "--list"), ("publish", "--rollback", "0", "--reason", "there is none"),
     ("status",),
     ("doctor",), ("run",), ("explain",),
+    ("close", "--until", "2026-01-05T01:00", "--reason", "done"), ("doctor",),
     ("backfill", *RANGE, "--dry-run"), ("backfill", *RANGE), ("maintain",), ("recover",),
+    ("reopen", "--reason", "undone"),
 )  # fmt: skip
 """Every command that is not there to print rows, in the order of a pipeline's day."""
 

@@ -80,6 +80,26 @@ def test_a_range_is_backfilled(spark: SparkSession, pipeline: tidemark.Pipeline)
     assert counted(spark, pipeline, published=False) == [(10, 3), (11, 1)]
 
 
+def test_a_period_is_closed_and_reopened(spark: SparkSession, pipeline: tidemark.Pipeline) -> None:
+    tidemark.run(spark, pipeline)
+    ten = datetime(2026, 3, 2, 10, tzinfo=UTC)
+    closed = tidemark.close_period(spark, pipeline, ten.replace(hour=11), "invoiced")
+    assert (closed.frozen, closed.published, closed.changed) == ({"hourly": 1}, False, True)
+    assert not tidemark.close_period(spark, pipeline, ten.replace(hour=11), "again").changed
+    late = spark.createDataFrame(
+        [("A5", "north", "2026-03-02 10:59:00")], "id string, shop string, ordered_at string"
+    )
+    late.write.format("delta").mode("append").save(pipeline.source.table.text)
+    tidemark.run(spark, pipeline)
+    tidemark.backfill(spark, pipeline, ten, ten.replace(hour=11))
+    assert counted(spark, pipeline, published=False) == [(10, 2), (11, 1)]
+    assert tidemark.validate(spark, pipeline).passed
+    reopened = tidemark.reopen_period(spark, pipeline, "a bill was wrong")
+    assert reopened.windows == {"hourly": tidemark.Changed(updated=1)}
+    assert counted(spark, pipeline, published=False) == [(10, 3), (11, 1)]
+    assert tidemark.reopen_period(spark, pipeline, "again").until is None
+
+
 def test_a_damaged_ledger_is_refused(spark: SparkSession, pipeline: tidemark.Pipeline) -> None:
     tidemark.run(spark, pipeline)
     for file in pipeline.table("_ledger").local.rglob("*.parquet"):

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import jobs.backfill
+import jobs.close
 import jobs.publish
 import jobs.read
 import jobs.run
@@ -21,8 +22,10 @@ import tidemark
 ROOT = Path(__file__).parents[2]
 DOORS: dict[str, Callable[..., Any]] = {
     "backfill": jobs.backfill.backfill,
+    "close_period": jobs.close.close_period,
     "publish": jobs.publish.publish,
     "read": jobs.read.read,
+    "reopen_period": jobs.close.reopen_period,
     "run": jobs.run.run,
     "spark_session": jobs.session.spark_session,
     "validate": jobs.validate.validate,

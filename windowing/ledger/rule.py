@@ -6,6 +6,8 @@ evolve_intent -> evolve_done          state and outputs were rebuilt for a new s
 erase_intent -> erase_done            a key or a value was erased, and its rows stay out
 erase_list                            what stays out has changed, and no row with it
 maintain_intent -> maintain_done      state was compacted, files too; no number has changed
+period_intent -> period_closed        rows of outputs that end until an instant are frozen
+period_intent -> period_reopened      and released again
 skip                                  a batch of the stream had no row
 publish                               versions that readers may see
 """
@@ -15,6 +17,7 @@ from dataclasses import dataclass, field
 
 from windowing.ledger.acceptance import Acceptance, parse_note
 from windowing.ledger.erased import Erasures, find_erasures
+from windowing.ledger.period import Period, read_period
 from windowing.storage.stream_offsets import read_next_version, read_version_at
 
 OPEN, INTENT, DONE, CLOSE = "open", "intent", "done", "close"
@@ -23,7 +26,9 @@ BACKFILL_INTENT, BACKFILL_DONE = "backfill_intent", "backfill_done"
 EVOLVE_INTENT, EVOLVE_DONE = "evolve_intent", "evolve_done"
 MAINTAIN_INTENT, MAINTAIN_DONE = "maintain_intent", "maintain_done"
 ERASE_INTENT, ERASE_DONE, ERASE_LIST = "erase_intent", "erase_done", "erase_list"
-FINISHED = (CLOSE, BACKFILL_DONE, EVOLVE_DONE, ERASE_DONE)
+PERIOD_INTENT, PERIOD_CLOSED = "period_intent", "period_closed"
+PERIOD_REOPENED = "period_reopened"
+FINISHED = (CLOSE, BACKFILL_DONE, EVOLVE_DONE, ERASE_DONE, PERIOD_REOPENED)
 """Steps after which the tables are consistent; their entries name the tables' versions."""
 GENERATION = 1
 """Part of every transaction id and state row, so that a reset pipeline never meets its own past."""
@@ -152,6 +157,7 @@ class LedgerExcerpt:
             self.open_backfill,
             self.open_evolution,
             self.open_erasure,
+            self.open_period,
             self._find_unfinished(MAINTAIN_INTENT, MAINTAIN_DONE, *FINISHED),
         )
         return any(entry is not None for entry in unfinished)
@@ -159,7 +165,7 @@ class LedgerExcerpt:
     @property
     def versions(self) -> Mapping[str, int]:
         """By table the newest version that the ledger has recorded."""
-        entries = reversed(self._entries_of(DONE, *FINISHED, MAINTAIN_DONE))
+        entries = reversed(self._entries_of(DONE, *FINISHED, MAINTAIN_DONE, PERIOD_CLOSED))
         return next((e.versions for e in entries if e.versions), {})
 
     @property
@@ -225,6 +231,23 @@ class LedgerExcerpt:
         """Every erasure that was begun since the last one was finished."""
         since = max((entry.seq for entry in self._entries_of(ERASE_DONE)), default=-1)
         return tuple(entry for entry in self._entries_of(ERASE_INTENT) if entry.seq > since)
+
+    @property
+    def open_period(self) -> LedgerEntry | None:
+        """A period that was begun to be closed or reopened, and is not yet."""
+        return self._find_unfinished(PERIOD_INTENT, PERIOD_CLOSED, PERIOD_REOPENED)
+
+    @property
+    def period(self) -> Period | None:
+        """The period that is closed; None where none is, or where it was reopened.
+
+        Its digests are those after the newest erasure.
+        """
+        changed = _newest_of(self._entries_of(PERIOD_CLOSED, PERIOD_REOPENED))
+        if changed is None or changed.step == PERIOD_REOPENED:
+            return None
+        later = [e for e in self._entries_of(ERASE_DONE) if e.seq > changed.seq and e.note]
+        return read_period((later[-1] if later else changed).note)
 
     @property
     def erasures(self) -> Erasures:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from windowing.columns import CLOSED_BY, REVISION, RUN
+from windowing.grid.placing import InChains
 from windowing.location import Location
 from windowing.spec.description import State, describe_window
 from windowing.spec.kinds import Window
@@ -37,12 +38,16 @@ REVISIONS = "_revisions"
 
 @dataclass(frozen=True)
 class Target:
-    """A table of windows; `path` is where it lies, the other columns are those of `Shape`."""
+    """A table of windows; `path` is where it lies, the other columns are those of `Shape`.
+
+    `chain` says how the sessions of an output are made; None for other windows.
+    """
 
     path: Location
     identity: tuple[str, ...]
     shown: tuple[str, ...]
     change_feed: bool
+    chain: InChains | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -72,8 +77,13 @@ def output_table(pipeline: Pipeline, window: Window) -> Target:
     """The output of `window`, which users read."""
     keys = pipeline.source.key
     shown = (*keys, *bound_columns(window), *(a.name for a in window.aggregates))
+    placing = describe_window(window).placing
     return Target(
-        pipeline.table(window.name), identity(window, keys), shown, window.shown.change_feed
+        pipeline.table(window.name),
+        identity(window, keys),
+        shown,
+        window.shown.change_feed,
+        placing if isinstance(placing, InChains) else None,
     )
 
 

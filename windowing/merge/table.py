@@ -4,9 +4,10 @@ The commit is an append when no stored row changes, else one MERGE with literal 
 the version that the rows were compared with.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,15 +15,26 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing.columns import OP, REVISION, RUN, START, WINDOW
+from windowing.closed.frame import OF_OUTPUT, OF_RESTATED, overlay, place_changes
+from windowing.closed.rule import DELETED
+from windowing.closed.table import Closed, find_closed, locate_restated, read_overlaid
+from windowing.columns import END, OP, REVISION, RUN, START, WINDOW
 from windowing.crash import crashpoint
 from windowing.grid.frame import instant
 from windowing.grid.range import Range
-from windowing.merge.frame import BEGUN, DELETE, INSERT, LOST, OVERFLOW, UPDATE
+from windowing.merge.frame import (
+    BEGUN,
+    DELETE,
+    INSERT,
+    LOST,
+    OVERFLOW,
+    UPDATE,
+    mark_inserts,
+)
 from windowing.merge.rule import Target
 from windowing.storage import delta, own_tables, table_figures
 from windowing.storage.arrow_merge import Clauses
-from windowing.storage.few_rows import Collected, collect
+from windowing.storage.few_rows import Collected, collect, span_of
 from windowing.storage.joint_read import Numbered, read_together
 from windowing.storage.merges import Merged, merge_rows
 from windowing.storage.own_tables import Rows, Snapshot
@@ -34,26 +46,34 @@ from windowing.storage.plain_table import Bounds
 class Changes:
     """How many rows of a table were inserted, updated and deleted.
 
-    `overflow` is how many of all computed rows contain a sum that left its type.
+    `overflow` is how many of all computed rows contain a sum that left its type, and `restated` how
+    many changes of a closed output were written beside it.
     """
 
     inserted: int = 0
     updated: int = 0
     deleted: int = 0
     overflow: int = 0
+    restated: int = 0
 
 
 @dataclass(frozen=True)
 class Output:
-    """A table of windows and the version of it that is compared with what was computed."""
+    """A table of windows and the version of it that is compared with what was computed.
+
+    `closed` is what is closed of it; None where nothing is.
+    """
 
     target: Target
     snapshot: Snapshot
+    closed: Closed | None = None
 
 
 def open_output(target: Target) -> Output:
     """The newest version of a table of windows."""
-    return Output(target, own_tables.open_snapshot(target.path))
+    snapshot = own_tables.open_snapshot(target.path)
+    closed = find_closed(snapshot, target.identity, target.shown, target.chain)
+    return Output(target, snapshot, closed)
 
 
 def is_new(spark: SparkSession, output: Output) -> bool:
@@ -64,8 +84,26 @@ def is_new(spark: SparkSession, output: Output) -> bool:
 def read_output(
     spark: SparkSession, output: Output, within: Bounds = own_tables.EVERY_ROW
 ) -> DataFrame:
-    """The stored rows; those that are not `within` may be left out."""
-    return own_tables.read_snapshot(spark, output.snapshot, within)
+    """The rows that new ones are compared with; those that are not `within` may be left out.
+
+    They are the stored ones. Of an output that is closed they are those that it would have if it
+    were not.
+    """
+    return read_overlaid(spark, output.snapshot, output.closed, within)
+
+
+def read_version(
+    spark: SparkSession, target: Target, version: int, restated: int | None
+) -> DataFrame:
+    """The rows of a version of the table, as if nothing were closed.
+
+    `restated` is the version of the table of its restated rows that belongs to it, or None.
+    """
+    stored = delta.read(spark, target.path, version)
+    if restated is None:
+        return stored
+    beside = delta.read(spark, locate_restated(target.path), restated)
+    return overlay(stored, beside, target.identity)
 
 
 def create_table(spark: SparkSession, target: Target, schema: T.StructType) -> None:
@@ -114,11 +152,15 @@ def compute_changes(changed: DataFrame, run: int, most: int | None = None) -> Co
     if collected is not None:
         return _summarize_collected(collected)
     observed = Observation()
-    frozen = pin_rows(stamped.observe(observed, *_summarize_changes()))
-    found = observed.get
+    pinned = pin_rows(stamped.observe(observed, *_summarize_changes()))
+    return _summarize_found(pinned, observed.get)
+
+
+def _summarize_found(rows: DataFrame, found: Mapping[str, Any]) -> ComputedChanges:
+    """Computed changes of which Spark has found what `_summarize_changes` asks."""
     extent = None if found["low"] is None else (found["low"], found["high"])
     counts = Changes(found["inserted"], found["updated"], found["deleted"], found["overflow"])
-    return ComputedChanges(frozen, counts, found["lost"], extent)
+    return ComputedChanges(rows, counts, found["lost"], extent)
 
 
 def compute_changes_of_each(
@@ -172,15 +214,87 @@ def _summarize_changes() -> list[Column]:
 
 
 def write_changes(output: Output, changed: ComputedChanges) -> Changes:
-    """Applies `changed` to the table; stores nothing when there is nothing to change."""
+    """Applies `changed` to the table; stores nothing when there is nothing to change.
+
+    What would change frozen rows of a closed output goes to the table of its restated rows.
+    """
+    if output.closed is None:
+        return _write_stored(output, changed)
+    first_us = _find_first_start(changed)
+    if first_us is None or not output.closed.reaches(first_us):
+        return _write_stored(output, changed)
+    return _write_closed(output, output.closed, changed, first_us)
+
+
+def _find_first_start(changed: ComputedChanges) -> int | None:
+    """The first instant at which a changed row begins, or has begun; None where there is none."""
+    rows = changed.rows
+    if isinstance(rows, Collected):
+        begins = [
+            *rows.rows[START].cast(pa.int64()).chunks,
+            *rows.rows[BEGUN].cast(pa.int64()).chunks,
+        ]
+        first = pc.min(pa.chunked_array(begins, pa.int64())).as_py()
+        return None if first is None else int(first)
+    span = span_of(rows, F.unix_micros(F.least(START, BEGUN)), F.unix_micros(START))
+    return None if span is None else span.low_us
+
+
+def _write_closed(
+    output: Output, closed: Closed, changed: ComputedChanges, first_us: int
+) -> Changes:
+    """`write_changes` of rows that may be frozen: one commit for each of the two tables.
+
+    The first of them begins, or has begun, at `first_us`.
+
+    The output comes first: a row that is missing in the other one is found by the comparison that a
+    step makes again after it was interrupted.
+    """
     target, counts = output.target, changed.counts
+    changes = own_tables.to_spark(_leave_out_lost(changed))
+    spark = changes.sparkSession
+    # A stored row of the same identity, or a session that a changed one overlaps, ends later.
+    stored = own_tables.read_snapshot(spark, output.snapshot, {END: (first_us, None)})
+    restated = own_tables.read_snapshot(spark, closed.restated, own_tables.EVERY_ROW)
+    placed = place_changes(changes, stored, restated, OP, closed.rows)
+    total = counts.inserted + counts.updated + counts.deleted
+    few = collect(placed, total)
+    rows = pin_rows(placed) if few is None else few
+    of_output = _compute_placed(rows, OF_OUTPUT)
+    of_restated = replace(_compute_placed(rows, OF_RESTATED), extent=None)
+    written = _write_stored(output, of_output)
+    beside = Target(closed.restated.path, target.identity, target.shown, change_feed=False)
+    stated = _write_stored(Output(beside, closed.restated), of_restated, (*beside.columns, DELETED))
+    crashpoint("output.restated")
+    moved = stated.inserted + stated.updated + stated.deleted
+    return replace(written, overflow=counts.overflow, restated=moved)
+
+
+def _compute_placed(placed: Rows, operation: str) -> ComputedChanges:
+    """The rows for which there is an operation in this column, as changes of one table."""
+    if isinstance(placed, Collected):
+        due = placed.where(pc.is_valid(placed.rows[operation]))
+        names = [name for name in due.schema.fieldNames() if name != OP]
+        named = due.select(names)
+        return _summarize_collected(named.rename({operation: OP}))
+    due_rows = placed.where(F.col(operation).isNotNull()).withColumn(OP, F.col(operation))
+    (found,) = due_rows.agg(*_summarize_changes()).collect()
+    return _summarize_found(due_rows, found.asDict())
+
+
+def _write_stored(
+    output: Output, changed: ComputedChanges, columns: Sequence[str] | None = None
+) -> Changes:
+    """Applies `changed` to the table of an output; `columns` are its own if they are others."""
+    target, counts = output.target, changed.counts
+    named = [*(columns or target.columns)]
     due = _leave_out_lost(changed)
     if counts.updated or counts.deleted:
         clauses = Clauses(target.identity, OP, INSERT, DELETE, START, changed.extent)
         merged = Merged(counts.updated, counts.deleted, counts.inserted)
-        merge_rows(due.select([*target.columns, OP]), output.snapshot, clauses, merged)
+        merge_rows(due.select([*named, OP]), output.snapshot, clauses, merged)
     elif counts.inserted:
-        inserts = due.select([*target.columns])
+        inserts = due.select(named)
         own_tables.append(inserts, output.snapshot, START, counts.inserted)
     crashpoint("output.corrected")
     return counts
@@ -202,6 +316,8 @@ def insert_many(output: Output, new: DataFrame, run: int) -> Changes:
     Files keep the order of the rows; in order of their start they make later reads cheap. The rows
     are counted while they are written, so they are computed once and kept nowhere.
     """
+    if output.closed is not None:
+        return write_changes(output, compute_changes(mark_inserts(new), run))
     observed = Observation()
     stamped = _stamp(new, run)
     counted = stamped.observe(observed, F.count("*").alias("n"), F.count_if(OVERFLOW).alias("lost"))
@@ -225,7 +341,9 @@ class StoredRange:
 
 
 def find_stored(place: int, output: Output, begin: Range) -> StoredRange:
-    """What is stored of windows that begin in a range."""
+    """What is stored of windows that begin in a range, or restated of them."""
+    if output.closed is not None and output.closed.reaches(begin.low_us):
+        return StoredRange(place, output, begin, None)
     bounds = {START: (begin.low_us, begin.high_us)}
     stored_bytes = table_figures.count_bytes(output.target.path, bounds)
     return StoredRange(place, output, begin, stored_bytes)
@@ -244,6 +362,14 @@ def read_ranges(
         tables.append(Numbered(each.place, each.output.snapshot, within))
     if number is None:
         rows = read_output(spark, ranges[0].output, tables[0].within)
+    elif any(each.output.closed is not None for each in ranges):
+        of_each = [
+            read_output(spark, each.output, table.within)
+            .select(*each.output.target.shown, REVISION)
+            .withColumn(number, F.lit(each.place))
+            for each, table in zip(ranges, tables, strict=True)
+        ]
+        rows = reduce(DataFrame.unionByName, of_each)
     else:
         target = ranges[0].output.target
         rows = read_together(spark, tables, [*target.shown, REVISION], number)

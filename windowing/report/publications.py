@@ -15,6 +15,7 @@ from windowing.ledger.rule import (
     ERASE_DONE,
     ERASE_INTENT,
     EVOLVE_DONE,
+    PERIOD_CLOSED,
     PUBLISH,
     LedgerEntry,
 )
@@ -120,13 +121,15 @@ def _describe(
 
 
 def find_undone(past: LedgerHistory, entry: LedgerEntry) -> LedgerEntry | None:
-    """A later step that must not be undone for readers: an erasure, or a change of the spec.
+    """A later step that must not be undone for readers: an erasure, a close, a change of the spec.
 
     The end of the erasure that made this publication is none, because it shows what was left.
     """
     own = _find_end(past, entry)
     later = (each for each in past.entries if each.seq > entry.seq and each is not own)
-    steps = (ERASE_INTENT, ERASE_DONE, EVOLVE_DONE)
+    steps = [ERASE_INTENT, ERASE_DONE, EVOLVE_DONE]
+    if past.period is not None:
+        steps.append(PERIOD_CLOSED)
     return next((each for each in later if each.step in steps), None)
 
 

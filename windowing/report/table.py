@@ -26,6 +26,7 @@ from windowing.ledger.rule import (
     FINISHED,
     INTENT,
     OPEN,
+    PERIOD_REOPENED,
     PUBLISH,
     ROW_BY_ROW,
     RUN_OF,
@@ -281,6 +282,8 @@ def _describe_step(entry: LedgerEntry) -> str:
         return "erasure"
     if entry.step == EVOLVE_DONE:
         return "change of the spec"
+    if entry.step == PERIOD_REOPENED:
+        return "reopening of a period"
     if entry.step == CLOSE:
         return f"run {entry.run}"
     return f"backfill of {describe_range(entry.note)}"

@@ -11,6 +11,7 @@ from typing import Any
 from windowing.grid.zone import moment, within_calendar
 from windowing.ledger.evolved import read_evolved
 from windowing.ledger.nulls import WHERE
+from windowing.ledger.period import read_period
 from windowing.ledger.rule import LedgerExcerpt
 from windowing.location import Location
 
@@ -87,6 +88,11 @@ def list_open_steps(past: LedgerExcerpt) -> tuple[OpenStep, ...]:
     if past.open_evolution is not None:
         is_of_spec = bool(read_evolved(past.open_evolution.note))
         what = "a change of the spec" if is_of_spec else "the rebuild of an erasure"
+        found.append(OpenStep(what, by_either))
+    if past.open_period is not None:
+        period = read_period(past.open_period.note)
+        is_closing = period is not None and period.until_us is not None
+        what = "the close of a period" if is_closing else "the reopening of a period"
         found.append(OpenStep(what, by_either))
     if past.open_erasure is not None:
         found.append(OpenStep("an erasure", "rerun `tidemark erase`"))

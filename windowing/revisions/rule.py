@@ -21,11 +21,22 @@ from windowing.ledger.rule import (
     ERASE_DONE,
     EVOLVE_DONE,
     MAINTAIN_DONE,
+    PERIOD_CLOSED,
+    PERIOD_REOPENED,
     LedgerEntry,
 )
 from windowing.source.rule import read_range, reprocesses_change
 
-_WRITING = (DONE, CLOSE, BACKFILL_DONE, EVOLVE_DONE, ERASE_DONE, MAINTAIN_DONE)
+_WRITING = (
+    DONE,
+    CLOSE,
+    BACKFILL_DONE,
+    EVOLVE_DONE,
+    ERASE_DONE,
+    MAINTAIN_DONE,
+    PERIOD_CLOSED,
+    PERIOD_REOPENED,
+)
 """Steps that may have written an output, and whose entries name its version afterwards."""
 
 _OF_RUNS = (DONE, CLOSE)
@@ -40,6 +51,8 @@ class Cause(StrEnum):
     SPEC_CHANGE = "spec change"
     ERASURE = "erasure"
     MAINTENANCE = "maintenance"
+    CLOSED_PERIOD = "close"
+    REOPENED_PERIOD = "reopening"
     UNFINISHED = "unfinished step"
 
 
@@ -48,6 +61,8 @@ _CAUSES = {
     CLOSE: Cause.RUN,
     ERASE_DONE: Cause.ERASURE,
     MAINTAIN_DONE: Cause.MAINTENANCE,
+    PERIOD_CLOSED: Cause.CLOSED_PERIOD,
+    PERIOD_REOPENED: Cause.REOPENED_PERIOD,
 }
 
 

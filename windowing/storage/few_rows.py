@@ -1,6 +1,6 @@
 """Rows that are few enough for the memory of this process: by their number and by their bytes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -33,6 +33,15 @@ class Collected:
         """The rows with these columns alone."""
         columns = T.StructType([self.schema[name] for name in names])
         return Collected(self.spark, self.rows.select(names), columns)
+
+    def rename(self, names: Mapping[str, str]) -> "Collected":
+        """The rows with other names for some columns."""
+        fields = [
+            T.StructField(names.get(field.name, field.name), field.dataType, field.nullable)
+            for field in self.schema.fields
+        ]
+        rows = self.rows.rename_columns([field.name for field in fields])
+        return Collected(self.spark, rows, T.StructType(fields))
 
     def where(self, is_kept: pa.Array | pa.ChunkedArray) -> "Collected":
         """The rows for which `is_kept` is true."""

@@ -17,6 +17,7 @@ from windowing.location import Location
 from windowing.storage import delta, delta_log, plain_table, spark_internals, staged_files
 from windowing.storage.arrow_merge import Clauses
 from windowing.storage.commit_file import superseded
+from windowing.storage.control import open_to_read
 from windowing.storage.few_rows import Collected, collect_few
 from windowing.storage.kept_open import copy_data, find_noted_version, has_commit, newest_version
 from windowing.storage.pinned_rows import is_local
@@ -151,6 +152,18 @@ def choose_files(snapshot: Snapshot, within: Bounds | None) -> list[plain_table.
         return None
     is_large = within is None and sum(file.bytes for file in files) > _SMALL_BYTES
     return None if is_large else files
+
+
+def find_setting(snapshot: Snapshot, name: str) -> str | None:
+    """A property of the table; None where it is not set, or where there is no table.
+
+    Its log was read when it was opened, so this costs nothing.
+    """
+    if snapshot.version < 0:
+        return None
+    table = open_to_read(snapshot.path) if snapshot.plain is None else snapshot.plain.table
+    settings = {} if table is None else table.metadata().configuration
+    return settings.get(name)
 
 
 def schema(spark: SparkSession, path: Location) -> T.StructType:

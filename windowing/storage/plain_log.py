@@ -20,6 +20,8 @@ PROPERTIES = {
     "delta.enableDeletionVectors",
     "delta.feature.timestampNtz",
     "delta.logRetentionDuration",
+    # Tidemark's own: until when an output is closed.
+    "tidemark.closedUntil",
 }
 """Properties that delta-rs follows, or that don't matter to a writer."""
 _TIMES_KEPT = ("delta.deletedFileRetentionDuration", "delta.logRetentionDuration")

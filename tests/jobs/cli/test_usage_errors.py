@@ -46,6 +46,9 @@ COMMANDS = (
     "doctor",
     "recover",
     "register",
+    "close",
+    "reopen",
+    "restatements",
     "reset",
     "erase",
 )

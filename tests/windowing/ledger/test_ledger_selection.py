@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from windowing.ledger.erased import Erasure, note_erased, note_lifted
 from windowing.ledger.history import LedgerHistory
+from windowing.ledger.period import Frozen, Period
 from windowing.ledger.rule import (
     BACKFILL_DONE,
     BACKFILL_INTENT,
@@ -30,6 +31,9 @@ from windowing.ledger.rule import (
     MAX_TIME,
     MIN_TIME,
     OPEN,
+    PERIOD_CLOSED,
+    PERIOD_INTENT,
+    PERIOD_REOPENED,
     PUBLISH,
     SKIP,
     LedgerEntry,
@@ -173,8 +177,20 @@ class Writer:
         """An erasure; earlier releases noted no key."""
         erased = self.draw.choice([None, *map(Erasure, "abc"), Erasure("a", "customer")])
         self.add(ERASE_INTENT, note=erased and note_erased("salt", erased))
+        period = LedgerExcerpt(tuple(self.entries)).period
+        note = period and replace(period, frozen={}).as_note()
         if self.draw.random() < 0.8:
-            self.add(ERASE_DONE, versions=self.versions())
+            self.add(ERASE_DONE, versions=self.versions(), note=note)
+
+    def close(self) -> None:
+        """A period is closed or reopened."""
+        until = self.draw.choice([None, 5, 9])
+        self.add(PERIOD_INTENT, note=Period(until, "invoiced").as_note())
+        done = PERIOD_REOPENED if until is None else PERIOD_CLOSED
+        if self.draw.random() < 0.8:
+            frozen = {"hourly": Frozen(self.draw.randrange(9), "ab")}
+            note = Period(until, "invoiced", frozen).as_note()
+            self.add(done, versions=self.versions(), note=note)
 
     def maintain(self) -> None:
         """A maintenance; some of them expire rows."""
@@ -191,6 +207,8 @@ def write_ledger(seed: int, acts: int) -> tuple[LedgerEntry, ...]:
         lambda: writer.read(until=writer.draw.randrange(1, 9)),
         writer.reprocess,
         writer.maintain,
+        writer.close,
+        writer.close,
         lambda: writer.around(EVOLVE_INTENT, EVOLVE_DONE, note=writer.draw.choice(["c", "d"])),
         writer.erase,
         writer.erase,

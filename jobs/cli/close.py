@@ -1,0 +1,145 @@
+"""The commands of closed periods: close, reopen and restatements."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from jobs.cli.format import window_cell
+from jobs.cli.options import TIMES, Instant, common, limit_option, window_of
+from jobs.cli.pipeline_argument import WINDOW
+from jobs.cli.spark import open_to_read, open_to_write
+from jobs.console import Printer
+from windowing.columns import END, START
+from windowing.errors import UsageError
+from windowing.report.text import count, instant
+from windowing.spec.words import join_names
+
+if TYPE_CHECKING:
+    from jobs.restatements import Restatement, Restatements
+    from windowing.report.periods import ClosedPeriod
+    from windowing.spec.pipeline import Pipeline
+
+_DONE = {"insert": "inserted", "update": "updated", "delete": "deleted"}
+_UNTIL = f"Freeze rows whose window ends at or before this time. {TIMES}"
+
+
+@click.command()
+@common
+@click.option("--until", type=Instant(), required=True, help=_UNTIL)
+@click.option("--reason", required=True, help="Why; the ledger records it.")
+def close(pipeline: "Pipeline", *, printer: Printer, until: datetime, reason: str) -> None:
+    """Close a period: rows of outputs that end in it never change again.
+
+    What late events, backfills or corrections would change is stated beside the outputs, and
+    `restatements` shows it. Events go on being accepted by the same rules. The watermark must have
+    reached --until. Closing again moves it forward.
+    """
+    _require(reason)
+    from jobs.close import close_period
+    from jobs.sessions.profiles import choose_for_tables
+
+    session = open_to_write(pipeline, choose_for_tables(pipeline))
+    done = close_period(session, pipeline, until, reason)
+    rows = [[name, n] for name, n in done.frozen.items()]
+    printer.table(["window", "frozen rows"], rows, pipeline.name)
+    for sentence in _describe_closed(pipeline, done):
+        printer.line(sentence)
+    printer.finish({"pipeline": pipeline.name, **done.as_json()})
+
+
+def _describe_closed(pipeline: "Pipeline", done: "ClosedPeriod") -> list[str]:
+    until = instant(done.until)
+    changed = f"{pipeline.name} is closed until {until}"
+    same = f"{pipeline.name} is closed until {until} already, so nothing was changed"
+    sentences = [changed if done.changed else same]
+    if done.not_frozen:
+        sentences.append(
+            f"{join_names(done.not_frozen)}: not frozen, because a late event may move the bounds "
+            "of all such windows, or because they never end"
+        )
+    if not done.published:
+        sentences.append(
+            "readers of published tables see an older version, whose rows may differ; "
+            "`tidemark publish` shows them the frozen ones"
+        )
+    return sentences
+
+
+@click.command()
+@common
+@click.option("--reason", required=True, help="Why; the ledger records it.")
+def reopen(pipeline: "Pipeline", *, printer: Printer, reason: str) -> None:
+    """Reopen a closed period: outputs become as if it had never been closed.
+
+    Restated rows become rows of the outputs, to be validated and published as any others.
+    """
+    _require(reason)
+    from jobs.close import reopen_period
+    from jobs.sessions.profiles import choose_for_tables
+
+    session = open_to_write(pipeline, choose_for_tables(pipeline))
+    done = reopen_period(session, pipeline, reason)
+    if done.until is None:
+        printer.line(f"{pipeline.name}: no period is closed, so nothing was changed")
+    else:
+        rows = [[name, c.inserted, c.updated, c.deleted] for name, c in done.windows.items()]
+        printer.table(["window", "inserted", "updated", "deleted"], rows, pipeline.name)
+        printer.line(f"{pipeline.name}: the period until {instant(done.until)} is open again")
+    printer.finish({"pipeline": pipeline.name, **done.as_json()})
+
+
+def _require(reason: str) -> None:
+    if not reason.strip():
+        raise UsageError("--reason is empty; say why, because the ledger records it")
+
+
+@click.command()
+@common
+@click.argument("window", type=WINDOW, metavar="[WINDOW]", required=False)
+@limit_option
+def restatements(pipeline: "Pipeline", window: str | None, *, printer: Printer, limit: int) -> None:
+    """Show what rows of a closed period would be: old, new and difference.
+
+    It is what `reopen` would change in the outputs.
+    """
+    chosen = None if window is None else window_of(pipeline, window)
+    from jobs.sessions.profiles import choose_for_tables
+
+    session = open_to_read(choose_for_tables(pipeline))
+    from jobs.restatements import restatements as read_restatements
+
+    found = read_restatements(session, pipeline, chosen, limit)
+    for each in found.windows:
+        if each.total:
+            _print_window(printer, pipeline, each)
+    total = sum(each.total for each in found.windows)
+    if found.until is None:
+        printer.line(f"{pipeline.name}: no period is closed, so nothing is restated")
+    elif not total:
+        printer.line(f"{pipeline.name} is closed until {instant(found.until)}: nothing is restated")
+    else:
+        until = instant(found.until)
+        printer.line(f"{pipeline.name} is closed until {until}: {count(total, 'row')} would differ")
+    printer.finish({"pipeline": pipeline.name, **found.as_json()})
+
+
+def _print_window(printer: Printer, pipeline: "Pipeline", found: "Restatements") -> None:
+    keys = pipeline.source.key
+    rows = [list(cells) for each in found.rows for cells in _list_cells(each, keys)]
+    columns = [*keys, "window", "would be", "value", "old", "new", "difference"]
+    shown = len(found.rows)
+    more = "" if shown == found.total else f", the first {shown:,} of {found.total:,}"
+    printer.data(columns, rows, f"{pipeline.name}.{found.window}{more}")
+
+
+def _list_cells(each: "Restatement", keys: tuple[str, ...]) -> list[list[Any]]:
+    """One line for each value that differs; one without values where none does."""
+    old, new = each.old or {}, each.new or {}
+    names = [name for name in (each.new or old) if old.get(name) != new.get(name)]
+    place = [*(each.key[key] for key in keys), window_cell({START: each.start, END: each.end})]
+    done = _DONE[each.operation]
+    return [
+        [*place, done, name, old.get(name), new.get(name), each.difference.get(name)]
+        for name in names
+    ] or [[*place, done, None, None, None, None]]

@@ -1,0 +1,85 @@
+"""Closes a period of the outputs, so that rows which end in it never change, and reopens it.
+
+lock -> interrupted steps finished -> intent -> outputs -> done
+"""
+
+from datetime import datetime
+
+from pyspark.sql import SparkSession
+
+from jobs.locking import lock
+from jobs.recompute.periods import begin_period, frozen_windows
+from jobs.recompute.resume import finish_all
+from jobs.sessions.exact_session import in_exact_session
+from windowing.errors import UsageError
+from windowing.grid.zone import micros, moment
+from windowing.ledger.period import Period
+from windowing.report.periods import ClosedPeriod, ReopenedPeriod
+from windowing.report.rule import read_changed
+from windowing.report.text import instant_us
+from windowing.spec.pipeline import Pipeline
+
+
+@in_exact_session
+def close_period(
+    spark: SparkSession, pipeline: Pipeline, until: datetime, reason: str
+) -> ClosedPeriod:
+    """Freezes every row of the outputs whose window ends at or before `until` (aware).
+
+    What would change one of these rows is stated beside it from now on, and `reopen_period` applies
+    it. An interrupted step is finished first. A later `until` than that of a closed period moves it
+    forward. Raises UsageError before anything was computed, where the watermark has not reached
+    `until`, where a later period is closed, or without a reason; all else as `run` does.
+    """
+    until_us = micros(until)
+    _check_reason(reason, "close")
+    with lock.writer(spark, pipeline):
+        past = finish_all(spark, pipeline)
+        if past.newest is None or past.watermark is None:
+            raise UsageError(
+                f"{pipeline.name}: nothing was computed yet, so there is nothing to close; "
+                "`tidemark run` first"
+            )
+        if until_us > past.watermark:
+            raise UsageError(
+                f"{pipeline.name}: the watermark is {instant_us(past.watermark)}, so windows until "
+                f"{instant_us(until_us)} are not complete; close until the watermark at most"
+            )
+        before = past.period
+        if before is not None and (before.until_us or 0) > until_us:
+            raise UsageError(
+                f"{pipeline.name} is closed until {instant_us(before.until_us)} already, and a "
+                "close only moves forward; `tidemark reopen` it first"
+            )
+        changed = before is None or before.until_us != until_us
+        if changed:
+            past = begin_period(spark, pipeline, past, Period(until_us, reason))
+        period = past.period or Period(until_us, reason)
+        names = {window.name for window in frozen_windows(pipeline)}
+        others = tuple(w.name for w in pipeline.windows if w.name not in names)
+        frozen = {name: each.rows for name, each in period.frozen.items()}
+        return ClosedPeriod(until, period.reason, frozen, others, past.is_published, changed)
+
+
+@in_exact_session
+def reopen_period(spark: SparkSession, pipeline: Pipeline, reason: str) -> ReopenedPeriod:
+    """Releases every frozen row: outputs become what they would be if nothing had been closed.
+
+    An interrupted step is finished first. Nothing is changed where nothing is closed. Raises
+    UsageError without a reason, and else as `run` does.
+    """
+    _check_reason(reason, "reopen")
+    with lock.writer(spark, pipeline):
+        past = finish_all(spark, pipeline)
+        if past.period is None or past.period.until_us is None:
+            return ReopenedPeriod(None, {})
+        until = moment(past.period.until_us)
+        past = begin_period(spark, pipeline, past, Period(None, reason))
+        counts = past.entries[-1].counts
+        windows = {w.name: read_changed(counts, w.name) for w in frozen_windows(pipeline)}
+        return ReopenedPeriod(until, windows)
+
+
+def _check_reason(reason: str, command: str) -> None:
+    if not reason.strip():
+        raise UsageError(f"the reason is empty; say why you {command} the period")

@@ -1,0 +1,171 @@
+"""Closes a period of outputs and opens it again, also where that was interrupted.
+
+close:  intent -> each output: table of restated rows, property -> digests -> closed
+reopen: intent -> each output: restated rows written, property, none restated -> reopened
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from jobs.diagnosis import tables
+from windowing.closed.frame import OF_OUTPUT, release_rows, restated_schema
+from windowing.closed.rule import CLOSED_UNTIL, REOPENED, can_be_frozen
+from windowing.closed.table import Closed, digest_rows, locate_restated
+from windowing.columns import END, OP, START
+from windowing.crash import crashpoint
+from windowing.grid.frame import instant
+from windowing.ledger.period import Frozen, Period, read_period
+from windowing.ledger.rule import (
+    GENERATION,
+    PERIOD_CLOSED,
+    PERIOD_INTENT,
+    PERIOD_REOPENED,
+    LedgerEntry,
+    LedgerExcerpt,
+)
+from windowing.ledger.table import Past, record_entries
+from windowing.merge import table as outputs
+from windowing.merge.frame import BEGUN, OVERFLOW
+from windowing.merge.rule import Target, output_table
+from windowing.spec.kinds import Window
+from windowing.spec.pipeline import Pipeline
+from windowing.storage import delta, own_tables, upkeep
+from windowing.storage.kept_open import has_commit
+
+
+def frozen_windows(pipeline: Pipeline) -> tuple[Window, ...]:
+    """The windows whose rows can be frozen."""
+    return tuple(window for window in pipeline.windows if can_be_frozen(window))
+
+
+def begin_period(spark: SparkSession, pipeline: Pipeline, past: Past, period: Period) -> Past:
+    """The history once the outputs are closed, or opened where the period has no end."""
+    intent = LedgerEntry(
+        PERIOD_INTENT,
+        generation=GENERATION,
+        run=past.last_run,
+        at=past.last_arrival,
+        note=period.as_note(),
+    )
+    past = record_entries(pipeline, past, [intent])
+    crashpoint("period.intended")
+    return finish_open_period(spark, pipeline, past)
+
+
+def finish_open_period(spark: SparkSession, pipeline: Pipeline, past: Past) -> Past:
+    """The history once the period is closed or reopened that was begun to be."""
+    begun = past.open_period
+    period = None if begun is None else read_period(begun.note)
+    if begun is None or period is None:
+        return past
+    counts: dict[str, int] = {}
+    if period.until_us is None:
+        step, noted = PERIOD_REOPENED, period
+        for window in frozen_windows(pipeline):
+            counts |= _release(spark, output_table(pipeline, window), past.last_run)
+    else:
+        for window in frozen_windows(pipeline):
+            _freeze(spark, output_table(pipeline, window), period.until_us)
+        frozen = digest_frozen(spark, pipeline, period.until_us)
+        step, noted = PERIOD_CLOSED, Period(period.until_us, period.reason, frozen)
+    done = LedgerEntry(
+        step,
+        generation=GENERATION,
+        run=begun.run,
+        at=begun.at,
+        counts=counts,
+        versions=tables.table_versions(pipeline),
+        note=noted.as_note(),
+    )
+    past = record_entries(pipeline, past, [done])
+    crashpoint("period.done")
+    return past
+
+
+def _freeze(spark: SparkSession, target: Target, until_us: int) -> None:
+    """Makes rows of an output that end by then unchangeable, and a table for what they would be."""
+    _create_restated(spark, target)
+    setting = own_tables.find_setting(own_tables.open_snapshot(target.path), CLOSED_UNTIL)
+    if setting != str(until_us):
+        delta.set_property(spark, target.path, CLOSED_UNTIL, str(until_us))
+    crashpoint("period.frozen")
+
+
+def _create_restated(spark: SparkSession, target: Target) -> None:
+    """Creates the table of restated rows, anew where an earlier spec has left one without rows."""
+    path = locate_restated(target.path)
+    stored = own_tables.schema(spark, target.path)
+    wanted = restated_schema(T.StructType([stored[name] for name in target.columns]))
+    is_left = has_commit(path) and own_tables.size(spark, path)[0] == 0
+    if is_left and own_tables.schema(spark, path) != wanted:
+        delta.replace(spark, path, wanted, delta.properties(wanted))
+    own_tables.create(spark, path, wanted, delta.properties(wanted))
+
+
+def _release(spark: SparkSession, target: Target, run: int) -> Mapping[str, int]:
+    """Makes the output what it would be if it had never been closed; returns what has changed."""
+    output = outputs.open_output(target)
+    changes = outputs.Changes()
+    if output.closed is not None:
+        changes = _write_restated(spark, output, output.closed, run)
+        crashpoint("period.released")
+        delta.set_property(spark, target.path, CLOSED_UNTIL, REOPENED)
+        crashpoint("period.opened")
+    path = locate_restated(target.path)
+    if has_commit(path) and own_tables.size(spark, path)[0]:
+        upkeep.delete_where(spark, path, F.lit(True))  # noqa: FBT003 Spark's
+    return {
+        f"{target.path.name}.inserted": changes.inserted,
+        f"{target.path.name}.updated": changes.updated,
+        f"{target.path.name}.deleted": changes.deleted,
+    }
+
+
+def _write_restated(
+    spark: SparkSession, output: outputs.Output, closed: Closed, run: int
+) -> outputs.Changes:
+    """Writes the restated rows of an output to it."""
+    if not closed.has_restated(spark):
+        return outputs.Changes()
+    stored = own_tables.read_snapshot(spark, output.snapshot, own_tables.EVERY_ROW)
+    restated = own_tables.read_snapshot(spark, closed.restated, own_tables.EVERY_ROW)
+    released = release_rows(stored, restated, closed.rows).withColumnRenamed(OF_OUTPUT, OP)
+    changed = released.withColumns({BEGUN: F.col(START), OVERFLOW: F.lit(False)})
+    computed = outputs.compute_changes(changed, run)
+    return outputs.write_changes(replace(output, closed=None), computed)
+
+
+def digest_frozen(spark: SparkSession, pipeline: Pipeline, until_us: int) -> Mapping[str, Frozen]:
+    """The number and the digest of the rows of each output that end by then."""
+    found = {}
+    for window in frozen_windows(pipeline):
+        target = output_table(pipeline, window)
+        stored = own_tables.read(spark, target.path, own_tables.EVERY_ROW)
+        within = stored.where(F.col(END) <= instant(until_us))
+        rows, digest = digest_rows(within, target.columns)
+        found[window.name] = Frozen(rows, digest)
+    return found
+
+
+def note_frozen(spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt) -> str | None:
+    """The closed period with the digests of its rows as they are now; None where none is closed."""
+    period = past.period
+    if period is None or period.until_us is None:
+        return None
+    return replace(period, frozen=digest_frozen(spark, pipeline, period.until_us)).as_note()
+
+
+def find_changed_frozen(
+    spark: SparkSession, pipeline: Pipeline, period: Period
+) -> Iterator[tuple[str, Frozen, Frozen]]:
+    """Each output whose frozen rows are not those of the ledger: its name, what was, what is."""
+    if period.until_us is None:
+        return
+    now = digest_frozen(spark, pipeline, period.until_us)
+    for name, before in period.frozen.items():
+        if name in now and now[name] != before:
+            yield name, before, now[name]

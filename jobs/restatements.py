@@ -1,0 +1,153 @@
+"""Reads what rows of a closed period would be: the restatements of a pipeline.
+
+frozen rows + restated rows, joined by identity -> old, new and difference of each value
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from jobs.recompute.periods import frozen_windows
+from jobs.sessions.exact_session import in_exact_session
+from windowing.closed.rule import DELETED
+from windowing.columns import END, START
+from windowing.grid.zone import moment
+from windowing.ledger.table import read_history
+from windowing.merge import table as outputs
+from windowing.merge.rule import output_table
+from windowing.report.frame import records
+from windowing.report.text import plain_fields
+from windowing.rows import are_equal
+from windowing.spec.kinds import Window
+from windowing.spec.pipeline import Pipeline
+from windowing.storage import own_tables
+
+_OLD, _NEW = "__old", "__new"
+
+
+@dataclass(frozen=True)
+class Restatement:
+    """One row that would differ if nothing were closed.
+
+    `operation` says what would be done to the output: insert, update or delete. `old` and `new` are
+    the values by column, and `difference` those of numbers, where an absent one counts as 0.
+    """
+
+    key: Mapping[str, Any]
+    start: datetime | str | None
+    end: datetime | str | None
+    operation: str
+    old: Mapping[str, Any] | None
+    new: Mapping[str, Any] | None
+    difference: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Restatements:
+    """The rows of a window that would differ: so many in `total`, and the first of them."""
+
+    window: str
+    total: int
+    rows: tuple[Restatement, ...]
+
+    def as_json(self) -> dict[str, object]:
+        """The rows as plain JSON values."""
+        return plain_fields(self)
+
+
+@dataclass(frozen=True)
+class AllRestatements:
+    """The restatements of each output that is closed `until` an instant; None where none is."""
+
+    until: datetime | None
+    reason: str | None
+    windows: tuple[Restatements, ...]
+
+    def as_json(self) -> dict[str, object]:
+        """The restatements as plain JSON values."""
+        return plain_fields(self)
+
+
+@in_exact_session
+def restatements(
+    spark: SparkSession, pipeline: Pipeline, window: Window | None = None, limit: int = 20
+) -> AllRestatements:
+    """What rows of a closed period would be, of one window or of all, at most `limit` of each.
+
+    Rows are in order of their windows and keys. Nothing is written, and no lock is taken. Raises
+    StateRefused where the ledger is damaged.
+    """
+    period = read_history(pipeline).period
+    if period is None or period.until_us is None:
+        return AllRestatements(None, None, ())
+    chosen = frozen_windows(pipeline) if window is None else (window,)
+    found = tuple(_read_window(spark, pipeline, each, limit) for each in chosen)
+    return AllRestatements(moment(period.until_us), period.reason, found)
+
+
+def _read_window(
+    spark: SparkSession, pipeline: Pipeline, window: Window, limit: int
+) -> Restatements:
+    target = output_table(pipeline, window)
+    output = outputs.open_output(target)
+    if output.closed is None or not output.closed.has_restated(spark):
+        return Restatements(window.name, 0, ())
+    stored = own_tables.read_snapshot(spark, output.snapshot, own_tables.EVERY_ROW)
+    restated = own_tables.read_snapshot(spark, output.closed.restated, own_tables.EVERY_ROW)
+    frozen = stored.where(output.closed.rows.is_frozen())
+    both = restated.alias("n").join(frozen.alias("o"), are_equal("n", "o", target.identity), "left")
+    identity = [F.col(f"n.`{name}`") for name in target.identity]
+    ordered = both.orderBy(F.col(f"n.{START}"), F.col(f"n.{END}"), *identity)
+    names = [name for name in target.shown if name not in pipeline.source.key]
+    flags = [F.col(f"n.{DELETED}").alias(DELETED), F.col(f"o.{END}").isNotNull().alias(_OLD)]
+    rows = records(
+        ordered.select(
+            *(F.col(f"n.`{key}`").alias(f"key.{key}") for key in pipeline.source.key),
+            *(F.col(f"o.`{name}`").alias(f"{_OLD}.{name}") for name in names),
+            *(F.col(f"n.`{name}`").alias(f"{_NEW}.{name}") for name in names),
+            *flags,
+        ),
+        limit,
+    )
+    values = [name for name in names if name not in (START, END)]
+    found = tuple(_describe(row, pipeline.source.key, values) for row in rows)
+    return Restatements(window.name, restated.count(), found)
+
+
+def _describe(row: Mapping[str, Any], keys: Sequence[str], values: Sequence[str]) -> Restatement:
+    old = {name: row[f"{_OLD}.{name}"] for name in values} if row[_OLD] else None
+    new = None if row[DELETED] else {name: row[f"{_NEW}.{name}"] for name in values}
+    side = _OLD if new is None else _NEW
+    operation = "insert" if old is None else "delete" if new is None else "update"
+    return Restatement(
+        {key: row[f"key.{key}"] for key in keys},
+        row[f"{side}.{START}"],
+        row[f"{side}.{END}"],
+        operation,
+        old,
+        new,
+        subtract(old or {}, new or {}),
+    )
+
+
+def subtract(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """New values less old ones, of the columns that have numbers; an absent number counts as 0.
+
+    >>> subtract({"n": 2, "first": "a"}, {"n": 5, "first": "b"})
+    {'n': 3}
+    """
+    found = {}
+    for name in dict.fromkeys([*old, *new]):
+        before, after = old.get(name), new.get(name)
+        if _is_number(before) or _is_number(after):
+            found[name] = (after or 0) - (before or 0)
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)

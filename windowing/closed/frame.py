@@ -1,0 +1,157 @@
+"""Rows of a closed output: as if nothing were closed, and where changes of them are written.
+
+stored rows + restated rows -> rows of a pipeline that was never closed
+changes of these + stored rows + restated rows -> changes of the output, and of the restated table
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from windowing.closed.rule import DELETED, LANES, list_placed
+from windowing.columns import END, LAST, START
+from windowing.grid.frame import instant
+from windowing.grid.placing import InChains
+from windowing.rows import are_equal, column_named
+
+OF_OUTPUT, OF_RESTATED = "__of_output", "__of_restated"
+"""What a change does in each of the two tables; null is nothing."""
+_EXISTS, _HELD, _FROZEN, _SAME = "__exists", "__held", "__frozen", "__same"
+_STORED, _RESTATED, _TOUCHES = "__stored", "__restated", "__touches"
+
+
+@dataclass(frozen=True)
+class ClosedRows:
+    """The rows of an output that end until an instant, and what distinguishes and shows them.
+
+    `chain` says how sessions are made; None for other windows.
+    """
+
+    until_us: int
+    identity: tuple[str, ...]
+    shown: tuple[str, ...]
+    chain: InChains | None
+
+    def is_frozen(self) -> Column:
+        """True for stored rows that do not change."""
+        return F.col(END) <= instant(self.until_us)
+
+
+def restated_schema(columns: T.StructType) -> T.StructType:
+    """The columns of the table of restated rows of an output with these."""
+    return T.StructType([*columns.fields, T.StructField(DELETED, T.BooleanType())])
+
+
+def overlay(stored: DataFrame, restated: DataFrame, identity: Sequence[str]) -> DataFrame:
+    """The rows as if nothing were closed: `stored`, with the restated ones in their place."""
+    kept = stored.join(restated.select(*identity), [*identity], "left_anti")
+    instead = restated.where(~F.col(DELETED)).drop(DELETED)
+    return kept.select(*stored.columns).unionByName(instead, allowMissingColumns=True)
+
+
+def place_changes(
+    changed: DataFrame, stored: DataFrame, restated: DataFrame, operation: str, rows: ClosedRows
+) -> DataFrame:
+    """What changes of the overlaid rows do to the output and to the table of restated rows.
+
+    `changed` has an `operation` on each row, which is D for one that would not be there any more.
+    It is computed already, because it is read twice.
+
+    -> changed + [__of_output, __of_restated, __deleted]
+    """
+    identity = list(rows.identity)
+    compared = [name for name in rows.shown if name not in rows.identity]
+    old = stored.select(
+        *identity,
+        *(column_named(name).alias(f"__stored_{name}") for name in compared),
+        rows.is_frozen().alias(_FROZEN),
+        F.lit(True).alias(_STORED),
+    )
+    stated = restated.select(*identity, F.lit(True).alias(_RESTATED))
+    joined = changed.join(old, identity, "left").join(stated, identity, "left")
+    joined = joined.join(_find_touching(changed, stored, rows), identity, "left")
+    exists = F.col(operation) != "D"
+    same = [column_named(n).eqNullSafe(F.col(f"`__stored_{n}`")) for n in compared]
+    flags = {
+        _EXISTS: exists,
+        _HELD: rows.is_frozen() | F.col(_TOUCHES),
+        _FROZEN: F.col(_FROZEN),
+        _SAME: reduce(and_, same, F.lit(True)),
+        _STORED: F.col(_STORED),
+        _RESTATED: F.col(_RESTATED),
+    }
+    bits = F.lit(0)
+    for place, flag in enumerate(flags.values()):
+        bits = bits + F.coalesce(flag, F.lit(False)).cast("int") * F.lit(2**place)
+    placed = list_placed()
+    of_output = F.array(*(F.lit(each.output) for each in placed))
+    of_restated = F.array(*(F.lit(each.restated) for each in placed))
+    return joined.select(
+        *(column_named(name) for name in changed.columns),
+        F.get(of_output, bits).alias(OF_OUTPUT),
+        F.get(of_restated, bits).alias(OF_RESTATED),
+        (~exists).alias(DELETED),
+    )
+
+
+def _find_touching(changed: DataFrame, stored: DataFrame, rows: ClosedRows) -> DataFrame:
+    """The changed sessions that would overlap a frozen one: [identity, __touches]."""
+    found = changed.select(*rows.identity).distinct().withColumn(_TOUCHES, F.lit(True))
+    if rows.chain is None:
+        return found.limit(0)
+    keys = [name for name in rows.identity if name != START]
+    frozen = stored.where(rows.is_frozen()).select(*keys, START, LAST)
+    n_start, f_start = F.unix_micros(f"n.{START}"), F.unix_micros(f"f.{START}")
+    begins_within = n_start <= F.unix_micros(f"f.{LAST}") + rows.chain.gap_us
+    if rows.chain.longest_us is not None:
+        begins_within = begins_within & (n_start < f_start + rows.chain.longest_us)
+    ends_within = F.unix_micros(f"n.{END}") > f_start
+    near = [*are_equal("n", "f", keys), begins_within, ends_within]
+    hits = changed.alias("n").join(frozen.alias("f"), near, "left_semi")
+    return hits.select(*rows.identity).distinct().withColumn(_TOUCHES, F.lit(True))
+
+
+def release_rows(stored: DataFrame, restated: DataFrame, rows: ClosedRows) -> DataFrame:
+    """Every restated row with what it does to the output: restated + [__of_output].
+
+    Rows that do nothing are left out, such as those that an interrupted release has written.
+    """
+    identity = list(rows.identity)
+    compared = [name for name in rows.shown if name not in rows.identity]
+    old = stored.select(
+        *identity,
+        *(column_named(name).alias(f"__stored_{name}") for name in compared),
+        F.lit(True).alias(_STORED),
+    )
+    joined = restated.join(old, identity, "left")
+    same = [column_named(n).eqNullSafe(F.col(f"`__stored_{n}`")) for n in compared]
+    is_same = reduce(and_, same, F.lit(True))
+    is_there = F.col(_STORED).isNotNull()
+    operation = (
+        F.when(F.col(DELETED) & is_there, "D")
+        .when(~F.col(DELETED) & ~is_there, "I")
+        .when(~F.col(DELETED) & ~is_same, "U")
+    )
+    named = joined.select(
+        *(column_named(name) for name in restated.columns), operation.alias(OF_OUTPUT)
+    )
+    return named.where(F.col(OF_OUTPUT).isNotNull())
+
+
+def sum_digests(rows: DataFrame, columns: tuple[str, ...]) -> DataFrame:
+    """How many rows there are, and the sums of the parts of their digests: [n, lane_0, ...].
+
+    -> one row
+    """
+    text = F.to_json(F.struct(*map(column_named, columns)))
+    digest = F.sha2(text, 256)
+    sums = []
+    for lane in range(LANES):
+        part = F.conv(F.substring(digest, 16 * lane + 1, 16), 16, 10).cast("decimal(20,0)")
+        sums.append(F.coalesce(F.sum(part), F.lit(0)).alias(f"lane_{lane}"))
+    return rows.agg(F.count(F.lit(1)).alias("n"), *sums)
