@@ -119,6 +119,7 @@ def ingest(
     added: list[str] = []
     columns: str | None = None
     with lock.writer(spark, keeper_of(pipeline)):
+        table.drop_leftovers(source)
         found = _finish_interrupted(spark, pipeline, at_us)
         refuse_changed(pipeline, found.landing)
         record = found.record

@@ -18,7 +18,12 @@ from jobs.maintenance.compaction import compact_state
 from jobs.maintenance.expiry import expire_rows
 from jobs.microbatch.context import RunContext
 from jobs.microbatch.parallel import run_parallel
-from jobs.publication.editions import list_editions, list_published, share_layouts
+from jobs.publication.editions import (
+    list_editions,
+    list_published,
+    refuse_managed,
+    share_layouts,
+)
 from jobs.publish import unpublished_validated
 from jobs.recompute.resume import finish_all
 from jobs.reconcile import drop_leftover_copy
@@ -120,6 +125,7 @@ def maintain(
         store_of(checkpoint).delete(checkpoint)
         if past.newest is None:
             return Maintenance(())
+        refuse_managed(pipeline)
         clock_us = max(micros(now or datetime.now(UTC)), past.last_arrival or 0)
         stamp = Stamp(past.last_run, NO_BATCH, GENERATION, past.watermark)
         batch = RunContext(spark, pipeline, stamp, clock_us)

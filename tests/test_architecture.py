@@ -128,6 +128,7 @@ RULES = (
     "windowing/source/arrivals.py",
     "windowing/source/backlog.py",
     "windowing/source/commits.py",
+    "windowing/source/managed.py",
     "windowing/source/names.py",
     "windowing/source/rewrites.py",
     "windowing/storage/file_figures.py",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from windowing.doctor.rule import advice
 from windowing.errors import StateRefused
 from windowing.spec.pipeline import Pipeline
+from windowing.storage.catalog_managed import tells_of_catalog
 from windowing.storage.control import TableError
 from windowing.storage.files import drop_location
 
@@ -22,6 +23,7 @@ class Refusal:
 CONSTRAINT = Refusal("has a constraint that new rows violate", "drop the constraint")
 APPENDS = Refusal("takes appends only", "unset its property delta.appendOnly")
 COLUMNS = Refusal("has other columns, or other types, than its rows", "restore its columns")
+MANAGED = Refusal("is managed by a catalog, so its log may lack commits", "drop that feature")
 _FEATURE = Refusal("has a table feature that is not supported", "drop the feature")
 _DAMAGED = Refusal("is damaged or has lost files", "restore it")
 _REFUSALS = {
@@ -44,6 +46,8 @@ def control_errors_explained(pipeline: Pipeline) -> Iterator[None]:
         reason = drop_location(error.reason, error.path)
         refusals = [refusal for words, refusal in _REFUSALS.items() if words in reason]
         refusal = refusals[0] if refusals else _DAMAGED
+        if tells_of_catalog(reason):
+            refusal = MANAGED
         raise refuse_table(pipeline, str(error.path), refusal) from error
 
 

@@ -15,12 +15,15 @@ from jobs.foreign_errors.control_errors import (
     APPENDS,
     COLUMNS,
     CONSTRAINT,
+    MANAGED,
     Refusal,
     control_errors_explained,
     refuse_table,
 )
 from windowing.errors import TidemarkError
 from windowing.spec.pipeline import Pipeline
+from windowing.spec.reserved import PUBLISHED
+from windowing.storage.catalog_managed import tells_of_catalog
 from windowing.storage.spark_internals import SPARK_ERRORS
 
 _SHARED = Refusal("was written to by another program at the same time", "stop that program")
@@ -54,7 +57,9 @@ def table_errors_explained(pipeline: Pipeline) -> Iterator[None]:
             yield
     except SPARK_ERRORS as error:
         explained = explain_commit_error(str(error))
-        if explained is None and isinstance(error, PySparkException):
+        # The error of a table that a catalog manages has no class of PySpark's.
+        is_known = isinstance(error, PySparkException) or tells_of_catalog(str(error))
+        if explained is None and is_known:
             explained = explain_table_error(pipeline, str(error))
         if explained is None:
             raise
@@ -64,10 +69,12 @@ def table_errors_explained(pipeline: Pipeline) -> Iterator[None]:
 def explain_table_error(pipeline: Pipeline, text: str) -> TidemarkError | None:
     """The error to raise for a message of Delta's; None where that is not about a table of ours."""
     refusals = [refusal for condition, refusal in _REFUSALS.items() if condition in text]
+    if tells_of_catalog(text):
+        refusals = [MANAGED]
     if not refusals:
         return None
     refusal = refusals[0]
     # The message also contains values of rows, so only the table's name is taken from it.
-    named = re.search(re.escape(pipeline.root.hadoop) + r"/(\w+)", text)
+    named = re.search(re.escape(pipeline.root.hadoop) + rf"/((?:{PUBLISHED}/)?\w+)", text)
     table = str(pipeline.table(named[1])) if named else f"a table in {pipeline.root}"
     return refuse_table(pipeline, table, refusal)

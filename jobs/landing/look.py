@@ -14,6 +14,7 @@ from windowing.ingest.rule import (
 )
 from windowing.ingest.table import HOME, Record
 from windowing.location import Location
+from windowing.source.managed import managed_refused
 from windowing.spec.pipeline import Files, Pipeline
 from windowing.storage.files import has_commit
 from windowing.storage.landed_files import has_folder, list_landed
@@ -63,7 +64,8 @@ def look(pipeline: Pipeline) -> Look:
         raise UsageError(f"source.files.folder: {files.folder} is no directory; make it")
     source = pipeline.source.table
     record = table.read_record(source)
-    committed = table.find_committed(source)
+    with managed_refused(pipeline):
+        committed = table.find_committed(source)
     standing = judge_standing(record.batch, committed, is_void=record.is_void)
     if record.batch and not has_commit(source):
         # A table is created before any file is recorded.

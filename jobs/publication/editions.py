@@ -14,6 +14,8 @@ from windowing.errors import StateRefused
 from windowing.merge.rule import identity, published_name
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.reserved import PUBLISHED
+from windowing.storage import control
+from windowing.storage.catalog_managed import tells_of_catalog
 from windowing.storage.control import TableError
 from windowing.storage.files import list_tables
 from windowing.storage.kept_open import delete_table, has_commit, newest_version
@@ -39,6 +41,17 @@ def find_mirror(pipeline: Pipeline, window: str) -> Mirror:
 def list_published(pipeline: Pipeline) -> tuple[str, ...]:
     """The windows that have a published table, those of earlier specs among them."""
     return tuple(list_tables(pipeline.table(PUBLISHED)))
+
+
+def refuse_managed(pipeline: Pipeline) -> None:
+    """Raises TableError where a catalog manages a published table, so none of it may be deleted."""
+    for window in list_published(pipeline):
+        try:
+            control.read_version(find_mirror(pipeline, window).home)
+        except TableError as error:
+            # One that is damaged is told by what reads it.
+            if tells_of_catalog(error.reason):
+                raise
 
 
 def list_editions(pipeline: Pipeline, versions: Mapping[str, int]) -> Editions:

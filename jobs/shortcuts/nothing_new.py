@@ -20,8 +20,7 @@ from windowing.spec.pipeline import Pipeline
 from windowing.storage import control
 from windowing.storage.files import find_time
 from windowing.storage.kept_open import has_commit, newest_version, read_commit_text
-
-_FEED = "delta.enableChangeDataFeed"
+from windowing.storage.table_properties import CHANGE_FEED, is_true
 
 
 def find_nothing_new(pipeline: Pipeline, clock_us: int) -> RunReport | None:
@@ -77,7 +76,8 @@ def _is_same_table(pipeline: Pipeline, version: int, source_id: str | None) -> b
         metadata = control.read_metadata(pipeline.source.table, version)
     except control.TableError:
         return False
-    if pipeline.source.changes == "feed" and metadata.settings.get(_FEED) != "true":
+    is_recorded = is_true(metadata.settings.get(CHANGE_FEED))
+    if pipeline.source.changes == "feed" and not is_recorded:
         return False
     return metadata.table_id == source_id
 

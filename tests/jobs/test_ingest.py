@@ -13,6 +13,7 @@ from windowing.crash import armed
 from windowing.errors import Busy, SpecError, StateRefused, UsageError
 from windowing.ingest.table import home_of
 from windowing.storage import delta_log, upkeep
+from windowing.storage.store import is_draft, name_draft
 
 BEFORE_THE_FENCE = ("ingest.read", "ingest.recorded", "ingest.quarantined", "ingest.appended")
 BEHIND_THE_FENCE = ("ingest.fenced", "ingest.withdrawn", "ingest.voided")
@@ -194,6 +195,37 @@ def test_others_of_the_folder_are_passed_over_and_named(
     found = find_nothing_new(drop.pipeline)
     assert found is not None
     assert found.others == ("readme.md",)
+
+
+def test_files_that_killed_ingests_were_writing_are_deleted_by_the_next(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    drop = DropFolder(tmp_path)
+    drop.land("1.csv", DAY)
+    drop.take(spark)
+    home = home_of(drop.pipeline.source.table).local
+    for name in ("files", "quarantine"):
+        staged = home / name / "staged-1" / "_temporary" / "part-0.parquet"
+        staged.parent.mkdir(parents=True)
+        (home / name / "_delta_log").mkdir(exist_ok=True)
+        for left in (staged, home / name / name_draft(), home / name / "_delta_log" / name_draft()):
+            left.write_bytes(b"PAR1")
+    left_over = {file for file in home.rglob("*") if "staged-" in str(file) or is_draft(file.name)}
+    assert len(left_over) == 10
+    drop.land("2.csv", DAY)
+
+    def another(name: str) -> None:
+        if name == "ingest.read":
+            live = home / "files" / name_draft()
+            live.write_bytes(b"PAR1")
+            with pytest.raises(Busy):
+                drop.take(spark)
+            assert live.exists()
+
+    with armed(another):
+        drop.take(spark)
+    assert not any(file.exists() for file in left_over)
+    assert len(drop.rows(spark, "id")) == 4
 
 
 def test_one_ingest_at_a_time(spark: SparkSession, tmp_path: Path) -> None:

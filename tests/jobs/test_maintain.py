@@ -6,6 +6,7 @@ It deletes everything else that is past its retention.
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -25,11 +26,12 @@ from jobs.validate import validate
 from tests.jobs.recompute.test_spec_evolution import become
 from tests.oracle import Event, Session, Sliding, Tumbling
 from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, Life, ends_at
+from tests.support.managed_table import become_managed
 from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab, become_older
 from tests.support.session_settings import setting_changed
 from windowing.admit.frame import DUPLICATE, LATE, PARTIAL, QUARANTINED
 from windowing.admit.table import REFUSED
-from windowing.errors import UsageError
+from windowing.errors import StateRefused, UsageError
 from windowing.grid.zone import moment
 from windowing.ledger.table import read_history
 from windowing.spec.load import load_pipeline
@@ -318,6 +320,34 @@ def test_the_command_says_what_it_did(small: Life) -> None:
     )
     assert result.exit_code == 0, result.output
     assert {"rolling", "_ledger", "_panes_20m"} <= json.loads(result.stdout)["tables"].keys()
+
+
+def test_a_table_that_a_catalog_manages_is_refused_before_any_is_touched(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    home = tmp_path / "life"
+    managed = Life(Lab(spark, home, WINDOWS[:1], lateness=60 * MINUTE, shows=FEW))
+    managed.step()
+    publish_newest(managed)
+    for name in ("published/rolling", "rolling"):
+        kept = tmp_path / name.replace("/", "-")
+        shutil.copytree(managed.root, kept)
+        become_managed(managed.root / name)
+        delta_log.forget_all(spark)
+        before = list_written(managed.root)
+        with pytest.raises(StateRefused, match=f"{name} is managed by a catalog"):
+            tend(managed)
+        assert list_written(managed.root) == before
+        shutil.rmtree(managed.root)
+        kept.rename(managed.root)
+        delta_log.forget_all(spark)
+    assert "rolling" in tend(managed)
+
+
+def list_written(root: Path) -> dict[str, float]:
+    """When each file of a pipeline's tables was written; a lock is none."""
+    files = [file for file in root.rglob("*") if file.is_file() and "_delta_log" in file.parts]
+    return {str(file): file.stat().st_mtime for file in files}
 
 
 @pytest.mark.deep

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from jobs.cli.main import main
 from jobs.locking import lock
 from jobs.run import run
+from tests.support.managed_table import become_managed
 from tests.support.session_settings import setting_changed
 from tests.system.test_bad_rows import ARRIVAL, Source
 from windowing.errors import Busy, SourceMissing, SpecError, StateRefused, TidemarkError
@@ -38,6 +39,19 @@ def test_a_missing_table_is_one_sentence_and_exit_2(spark: SparkSession, tmp_pat
     (source.root / "bad.yaml").write_text(json.dumps(source.spec()))
     result = CliRunner().invoke(main, ["run", str(source.root / "bad.yaml")], prog_name="tidemark")
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+
+
+@pytest.mark.parametrize("feature", ["catalogManaged", "catalogOwned-preview"])
+def test_a_source_that_a_catalog_manages_is_refused(
+    spark: SparkSession, tmp_path: Path, feature: str
+) -> None:
+    source = Source(spark, tmp_path)
+    source.land("'a', 'a', timestamp'2026-01-01 10:00', 1")
+    become_managed(Path(source.table), feature)
+    delta_log.forget_all(spark)
+    sentence = "^source.table: .* is managed by a catalog, so its log may lack commits; name an ext"
+    refuses(source, sentence, SpecError, 2)
+    assert not (tmp_path / "lake").joinpath("bad", "_ledger").exists()
 
 
 @pytest.mark.parametrize(

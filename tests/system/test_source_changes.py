@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from jobs.publish import publish
 from jobs.run import run
+from jobs.shortcuts.nothing_new import find_nothing_new
 from jobs.validate import validate
 from tests import oracle
 from tests.support.changing_source import Changing
@@ -119,6 +120,15 @@ def test_a_source_without_a_feed_is_refused_before_anything_is_written(
     ):
         plain.go()
     assert not (tmp_path / "lake").exists() or not list((tmp_path / "lake").glob("*/_ledger"))
+
+
+def test_a_feed_counts_in_any_case_of_letters(spark: SparkSession, tmp_path: Any) -> None:
+    lab = Changing(spark, tmp_path, WINDOWS[:1], shows=FEW)
+    lab.sql("alter table {} set tblproperties (delta.enableChangeDataFeed = 'TRUE')")
+    lab.land([oracle.Event("a", DAY, 1, "x")])
+    lab.go()
+    assert find_nothing_new(lab.pipeline, ARRIVAL) is not None
+    lab.holds_what_the_source_does()
 
 
 def test_a_refused_change_is_named_and_the_feed_heals_it(

@@ -18,7 +18,7 @@ from pyspark.sql import types as T
 from windowing.columns import BATCH, FILE, RECORD, WHY
 from windowing.ingest.rule import APPLICATION, LandedFile, fence_number, rows_number
 from windowing.location import Location
-from windowing.storage import compaction, control, delta, own_tables, upkeep
+from windowing.storage import compaction, control, delta, own_tables, staged_files, upkeep
 from windowing.storage.commit_file import superseded
 
 HOME = "_ingest"
@@ -128,6 +128,16 @@ def void_batch(table: Location, batch: int, at_us: int) -> None:
 def compact_record(table: Location) -> None:
     """Makes one file of the many that a record has after many ingests; no row changes."""
     compaction.compact_files(home_of(table) / FILES, _MOST_FILES)
+
+
+def drop_leftovers(table: Location) -> None:
+    """Deletes what killed ingests were writing to their tables; nobody may write there meanwhile.
+
+    Those are files without a name of their own yet. One whose JVM alone was killed may still be
+    writing, and finds that its file is gone.
+    """
+    for name in (FILES, QUARANTINE):
+        staged_files.drop_staged(home_of(table) / name)
 
 
 def create_table(spark: SparkSession, table: Location, columns: T.StructType) -> None:

@@ -21,6 +21,7 @@ from windowing.storage.kept_open import newest_version, read_commit_text
 from windowing.storage.logged_commit import LoggedCommit, read_commit
 from windowing.storage.own_tables import Once
 from windowing.storage.store import store_of
+from windowing.storage.table_properties import CHANGE_FEED, is_true
 
 OUTPUT, IDENTITY, VERSION, CHANGE, VALUES, SINCE = (
     "__output",
@@ -36,7 +37,6 @@ DELETED, INSERTED = "delete", "insert"
 They are JSON.
 """
 _UPDATED_TO = "update_postimage"
-_FEED = "delta.enableChangeDataFeed"
 _JSON = {"ignoreNullFields": "false", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 _KEPT = "kept"
 """The change of a row that says from `__since` to `__version`, both included, all were kept."""
@@ -160,7 +160,7 @@ def _find_fresh(
     They begin behind a commit or a file that was deleted, behind the last change of the columns,
     and behind a version that recorded no change feed.
     """
-    if delta_log.setting(spark, target.path, _FEED) != "true":
+    if not is_true(delta_log.setting(spark, target.path, CHANGE_FEED)):
         return _Versions(newest + 1, newest)
     return _find_told(target, newest, kept[-1][1] if kept else -1)
 

@@ -19,6 +19,7 @@ from windowing.location import Location
 from windowing.panes.frame import part_names
 from windowing.source.commits import Commit, read_commit
 from windowing.source.frame import shape_rows
+from windowing.source.managed import check_features, managed_refused
 from windowing.source.names import clash_of_columns, clash_of_parts
 from windowing.source.rewrites import Rewrite, find_rewrites
 from windowing.source.rule import CLOCK_SKEW_US
@@ -33,6 +34,7 @@ from windowing.storage import delta, delta_log
 from windowing.storage.files import read_commit_text
 from windowing.storage.logged_commit import may_delete_files
 from windowing.storage.table_figures import list_file_figures
+from windowing.storage.table_properties import CHANGE_FEED, is_true
 
 KEY_TYPES = (T.StringType, *INTEGERS, T.BooleanType, T.DateType, T.TimestampType, T.DecimalType)
 """The types of the values that rows are told apart by: those of keys, and those to erase."""
@@ -81,10 +83,17 @@ _Problem = tuple[str, str]
 
 
 def schema(spark: SparkSession, pipeline: Pipeline) -> T.StructType:
-    """The columns of the source; raises SourceMissing where there is no such table."""
-    if not delta.exists(spark, pipeline.source.table):
-        raise SourceMissing(describe_missing(pipeline))
-    return read(spark, pipeline).schema
+    """The columns of the source; raises SourceMissing where there is no such table.
+
+    Raises SpecError where a catalog manages it, which `read` raises as well.
+    """
+    table = pipeline.source.table
+    with managed_refused(pipeline):
+        if not delta.exists(spark, table):
+            raise SourceMissing(describe_missing(pipeline))
+    found = read(spark, pipeline).schema
+    check_features(pipeline, delta_log.known_features(spark, table))
+    return found
 
 
 def describe_missing(pipeline: Pipeline) -> str:
@@ -106,7 +115,8 @@ def read(spark: SparkSession, pipeline: Pipeline, version: int | None = None) ->
     Rows that `source.where` leaves out are not among them. Raises SpecError where a computed column
     has the name of a stored one, or an expression does not fit the types.
     """
-    stored = delta.read(spark, pipeline.source.table, version)
+    with managed_refused(pipeline):
+        stored = delta.read(spark, pipeline.source.table, version)
     stored_names = {field.name.lower() for field in stored.schema.fields}
     for name, expression in pipeline.source.computed:
         if name.lower() in stored_names:
@@ -173,11 +183,10 @@ def check_feed(spark: SparkSession, pipeline: Pipeline) -> None:
     """Raises SpecError where `changes: feed` is set and the source records no change feed."""
     if pipeline.source.changes != "feed":
         return
-    on = "delta.enableChangeDataFeed"
-    if delta_log.setting(spark, pipeline.source.table, on) == "true":
+    if is_true(delta_log.setting(spark, pipeline.source.table, CHANGE_FEED)):
         return
     wrong = f"feed: {pipeline.source.table} records no change feed"
-    how = f"set its property {on} to true, or use refuse"
+    how = f"set its property {CHANGE_FEED} to true, or use refuse"
     raise SpecError("source.changes", f"{wrong}; {how}", pipeline.file)
 
 

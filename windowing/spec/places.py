@@ -22,7 +22,9 @@ _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", re.ASCII)
 _NOT_ON_HDFS = re.compile(r"[^A-Za-z0-9._=+~-]")
 """What delta-rs spells otherwise than Spark there, or HDFS can't have."""
 _VARIABLE = re.compile(r"\$(?:\{([^{}]*)\}|([A-Za-z_]\w*))", re.ASCII)
-_NO_LAKE = re.compile(r"[\[\]|^\\]|%[0-9A-Fa-f]{2}")
+_ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
+"""What delta-rs takes for another character in the path of a table, and Spark does not."""
+_NO_LAKE = re.compile(rf"[\[\]|^\\]|{_ENCODED.pattern}")
 """What delta-rs, which commits to tables of a lake, can't have in the path of one."""
 _NAMED = re.compile(r"([a-z][a-z0-9_]*)://(.*)", re.DOTALL)
 SCHEMES = frozenset(
@@ -164,10 +166,21 @@ def resolve_lake(field: str, text: str, base: Base) -> str:
 
 
 def resolve_table(field: str, text: str, base: Base) -> str:
-    """A catalog name such as db.events as it is; any text with a slash as a directory."""
+    """A catalog name such as db.events as it is; any text with a slash as a directory.
+
+    SpecError at `field` where `resolve_directory` raises it, and for `%41` in a path.
+    """
     _check_no_variable(field, text)
     if "/" in text:
-        return resolve_directory(field, text, base)
+        path = resolve_directory(field, text, base)
+        encoded = _ENCODED.search(path)
+        if encoded:
+            raise SpecError(
+                field,
+                f"{quote_value(path)} holds {encoded[0]!r}, which the path of a table can't, "
+                "because only some programs decode it; use a directory without it",
+            )
+        return path
     if not _CATALOG.fullmatch(text):
         raise SpecError(
             field,

@@ -34,7 +34,7 @@ from windowing.storage.commit_file import (
     superseded,
     write_kept_file,
 )
-from windowing.storage.files import locate_commit, locate_uri
+from windowing.storage.files import has_empty_commit, locate_commit, locate_uri
 from windowing.storage.footers import open_parquet
 from windowing.storage.kept_open import (
     copy_data,
@@ -220,9 +220,12 @@ def open_table(path: Location) -> DeltaTable | None:
         return None
     with errors_explained(path):
         try:
-            return open_delta(path)
+            opened = open_delta(path)
         except TableNotFoundError:
             return None
+    if path.is_local and has_empty_commit(path, opened.version()):
+        raise TableError(path, "a commit is empty")
+    return opened
 
 
 def open_delta(path: Location, version: int | None = None) -> DeltaTable:

@@ -16,9 +16,9 @@ from windowing.location import Location
 from windowing.storage import delta_log, spark_internals
 from windowing.storage.kept_open import has_commit
 from windowing.storage.permission import check_permission
+from windowing.storage.table_properties import TYPE_WIDENING, is_true
 
 _MAPPING = "delta.columnMapping.mode"
-_WIDENING = "delta.enableTypeWidening"
 _ODD = re.compile(r"[ ,;{}()\n\t=]")
 """What a column's name may contain only where Delta maps columns."""
 
@@ -210,8 +210,8 @@ def follow_types(spark: SparkSession, path: Location, wanted: Mapping[str, T.Dat
     for field in read(spark, path).schema.fields:
         kind = wanted.get(field.name, field.dataType)
         behind |= _changed_leaves(quoted(field.name), field.dataType, kind)
-    if behind and delta_log.setting(spark, path, _WIDENING) != "true":
-        set_property(spark, path, _WIDENING, "true")
+    if behind and not is_true(delta_log.setting(spark, path, TYPE_WIDENING)):
+        set_property(spark, path, TYPE_WIDENING, "true")
     if any("timestamp_ntz" in kind.simpleString() for kind in behind.values()):
         # Delta enables this one by itself for new tables only.
         set_property(spark, path, "delta.feature.timestampNtz", "supported")

@@ -60,6 +60,12 @@ def known_schema(spark: SparkSession, path: Location) -> T.StructType:
     return T.StructType.fromJson(json.loads(known.metadata().schema().json()))
 
 
+def known_features(spark: SparkSession, path: Location) -> frozenset[str]:
+    """The table features of the newest version that this JVM has seen or made, by their names."""
+    names = _log(spark, path).unsafeVolatileSnapshot().protocol().readerAndWriterFeatureNames()
+    return frozenset(str(names.mkString(" ")).split())
+
+
 def known_table_id(spark: SparkSession, path: Location) -> str:
     """The id that a table created later at the same path does not have.
 

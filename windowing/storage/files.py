@@ -5,6 +5,7 @@ No table here is a name of Spark's catalog.
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from urllib.parse import unquote
 
 from windowing.location import S3, Location
@@ -14,6 +15,8 @@ from windowing.storage.store import store_of
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 """The name of the file of one commit: its version."""
+_LAST_COMMITS = 16
+"""More than one command makes of a table in the half minute that a system may keep files back."""
 
 
 def locate_uri(uri: str) -> Location:
@@ -69,6 +72,19 @@ def has_commit(table: Location) -> bool:
 def locate_commit(table: Location, version: int) -> Location:
     """Where the log of `table` has the commit that made `version`, if it is still there."""
     return table / LOG / f"{version:020}.json"
+
+
+def has_empty_commit(table: Location, version: int) -> bool:
+    """Whether one of the last commits up to `version` of a table on a disk has no bytes.
+
+    A machine that loses power may leave such a file, which readers of Delta take for a commit that
+    did nothing. No writer makes one. Older commits were on the disk before.
+    """
+    for number in range(max(0, version + 1 - _LAST_COMMITS), version + 1):
+        with suppress(FileNotFoundError):
+            if not locate_commit(table, number).local.stat().st_size:
+                return True
+    return False
 
 
 def read_commit_text(table: Location, version: int) -> str | None:

@@ -10,8 +10,7 @@ from urllib.parse import unquote
 from windowing.grid.zone import micros
 from windowing.storage.file_figures import FileFigures
 from windowing.storage.log_lines import Actions, find_time, parse_actions
-
-_FEED = "delta.enableChangeDataFeed"
+from windowing.storage.table_properties import CHANGE_FEED, is_true
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ def _read_file(file: Mapping[str, Any]) -> LoggedFile:
 
 def _read_settings(actions: Actions) -> TableSettings | None:
     for metadata in _list_all(actions, "metaData"):
-        has_feed = metadata.get("configuration", {}).get(_FEED) == "true"
+        has_feed = is_true(metadata.get("configuration", {}).get(CHANGE_FEED))
         return TableSettings(metadata["schemaString"], has_feed)
     return None
 

@@ -18,8 +18,8 @@ from windowing.storage import delta, delta_log, own_tables, table_figures
 from windowing.storage.arrow_merge import Clauses
 from windowing.storage.own_tables import Rows, Snapshot
 from windowing.storage.pinned_rows import pin_rows
+from windowing.storage.table_properties import DELETION_VECTORS, is_true
 
-_DELETION_VECTORS = "delta.enableDeletionVectors"
 _REWRITTEN_BYTES = 4 * 1024 * 1024
 """How much of a table a MERGE by Spark may rewrite.
 
@@ -72,7 +72,7 @@ def merge_rows(changed: Rows, on: Snapshot, clauses: Clauses, due: Merged) -> No
     spark = source.sparkSession
     own_tables.check_newest(on)
     if _is_much_to_rewrite(spark, on.path, clauses):
-        delta.set_property(spark, on.path, _DELETION_VECTORS, "true")
+        delta.set_property(spark, on.path, DELETION_VECTORS, "true")
     columns = [name for name in source.columns if name != clauses.op]
     new: dict[str, str | Column] = {f"`{name}`": f"s.`{name}`" for name in columns}
     table = DeltaTable.forPath(spark, on.path.hadoop).alias("t")
@@ -102,7 +102,7 @@ def _is_much_to_rewrite(spark: SparkSession, path: Location, clauses: Clauses) -
     _, all_bytes = own_tables.size(spark, path)
     if all_bytes <= _REWRITTEN_BYTES:
         return False
-    if delta_log.setting(spark, path, _DELETION_VECTORS) == "true":
+    if is_true(delta_log.setting(spark, path, DELETION_VECTORS)):
         return False
     if clauses.extent is None:
         return True

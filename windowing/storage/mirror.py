@@ -44,6 +44,7 @@ from windowing.storage.next_commit import check_next, choose_pruned
 from windowing.storage.plain_table import PlainTable
 from windowing.storage.row_changes import RowChanges, compare_rows
 from windowing.storage.store import store_of
+from windowing.storage.table_properties import CHANGE_FEED, is_true
 from windowing.storage.version_changes import find_told_changes
 from windowing.storage.version_files import (
     PlainFile,
@@ -57,8 +58,7 @@ from windowing.storage.version_files import (
 _AT_ONCE = 8
 OPERATION = "PUBLISH"
 """The operation that the history of a mirror shows."""
-_FEED = "delta.enableChangeDataFeed"
-_TAKEN = ("delta.dataSkippingStatsColumns", "delta.checkpointInterval", _FEED)
+_TAKEN = ("delta.dataSkippingStatsColumns", "delta.checkpointInterval", CHANGE_FEED)
 """The properties that a mirror has of its original."""
 _KEPT = {"delta.deletedFileRetentionDuration": "interval 30 days"}
 
@@ -382,7 +382,7 @@ def _has_same_types(opened: PlainTable, wanted: VersionFiles) -> bool:
 
 
 def _has_feed(wanted: VersionFiles) -> bool:
-    return wanted.settings.get(_FEED) == "true"
+    return is_true(wanted.settings.get(CHANGE_FEED))
 
 
 def _choose_settings(settings: Mapping[str, str]) -> dict[str, str]:

@@ -10,14 +10,16 @@ from datetime import timedelta
 
 from deltalake import DeltaTable
 
+from windowing.storage.table_properties import CHANGE_FEED, DELETION_VECTORS, is_true
+
 _FEATURES = {"appendOnly", "changeDataFeed", "invariants", "timestampNtz"}
 """Table features that Delta lists for tables to which it writes as to one without features."""
 PROPERTIES = {
     "delta.checkpointInterval",
     "delta.dataSkippingStatsColumns",
     "delta.deletedFileRetentionDuration",
-    "delta.enableChangeDataFeed",
-    "delta.enableDeletionVectors",
+    CHANGE_FEED,
+    DELETION_VECTORS,
     "delta.feature.timestampNtz",
     "delta.logRetentionDuration",
     # Tidemark's own: until when an output is closed.
@@ -41,7 +43,7 @@ def is_plain(table: DeltaTable) -> bool:
     return (
         features <= _FEATURES
         and settings.keys() <= PROPERTIES
-        and settings.get("delta.enableDeletionVectors", "false") == "false"
+        and not is_true(settings.get(DELETION_VECTORS))
         and all(_SIMPLE_TIME.fullmatch(settings.get(name, _ANY_TIME)) for name in _TIMES_KEPT)
         and not metadata.partition_columns
         and is_simple_schema(str(table.schema().to_json()))

@@ -43,13 +43,13 @@ from windowing.storage.file_rows import read_file_as
 from windowing.storage.footers import ParquetFile, read_footer
 from windowing.storage.next_commit import list_pruned
 from windowing.storage.plain_log import is_plain
+from windowing.storage.table_properties import CHANGE_FEED, is_true
 
 MOST_FILES = 1_000
 """How many files are read by their names. For more, Spark chooses those it needs in a job."""
 
 _MILLISECOND = 1_000
 """Delta cuts the times of its statistics to milliseconds: they are up to one too early."""
-_CHANGE_FEED = "delta.enableChangeDataFeed"
 
 _COMPARED_ALIKE = (
     pa.types.is_string,
@@ -231,7 +231,7 @@ def merge(plain: PlainTable, changed: pa.Table, clauses: Clauses) -> None:
         home = plain.path
         if written.num_rows:
             actions.append(add_file(write_data_file(home, written), list_pruned(plain.table)))
-        if plain.table.metadata().configuration.get(_CHANGE_FEED) == "true":
+        if is_true(plain.table.metadata().configuration.get(CHANGE_FEED)):
             feed = tell_feed(stored, fitted, matches, clauses)
             actions.append(tell_changes(write_data_file(home / CHANGES, feed)))
         commit_actions(home, plain.table, "MERGE", actions)

@@ -44,6 +44,37 @@ def spec(folder: Path, name: str = "orders", lake: str = "", table: str = "lake:
     return file
 
 
+def plant(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes a file one of another user, as far as this process may."""
+    if os.geteuid() == 0:
+        os.chown(file, 12_345, -1)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: file.stat().st_uid + 1)
+
+
+@pytest.mark.parametrize("name", ["tidemark.toml", "pyproject.toml"])
+def test_a_file_that_another_user_has_put_where_everybody_may_write_is_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    below = tmp_path / "shared" / "mine"
+    below.mkdir(parents=True)
+    planted = tmp_path / "shared" / name
+    planted.write_text("[tool.tidemark]\n" if name == "pyproject.toml" else "")
+    plant(planted, monkeypatch)
+    # As in a container, whose user is not the one that files belong to.
+    assert find_project_file(str(below)) == str(planted)
+    planted.parent.chmod(0o1777)
+    sentence = (
+        f"{planted}: belongs to another user, in {planted.parent}, where everybody may write, so "
+        "it is not taken; delete it, or work in a folder with a tidemark.toml of yours"
+    )
+    with pytest.raises(SpecError, match=re.escape(sentence)):
+        find_project_file(str(below))
+    (below / "tidemark.toml").write_text("")
+    if os.geteuid() == 0:
+        assert find_project_file(str(below)) == str(below / "tidemark.toml")
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A project with two targets and a pipeline that has no lake of its own."""

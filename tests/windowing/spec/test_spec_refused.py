@@ -399,6 +399,14 @@ CASES: list[tuple[dict[str, Any], str, str]] = [
     ({"lake": "/a[b]/c"}, "lake", "'/a[b]/c' holds '[', which the path of a lake can't; use"),
     ({"lake": "/a|b"}, "lake", "'/a|b' holds '|', which the path of a lake can't"),
     ({"lake": "/a%20b"}, "lake", "'/a%20b' holds '%20', which the path of a lake can't"),
+    (
+        {"source/table": "/a/%41/t"},
+        "source.table",
+        "'/a/%41/t' holds '%41', which the path of a table can't, because only some programs "
+        "decode it; use a directory without it",
+    ),
+    ({"source/table": "s3://bucket/a%20b"}, "source.table", "holds '%20', which the path of a t"),
+    ({"source/table": "file:///a/%2541/t"}, "source.table", "'/a/%41/t' holds '%41'"),
     ({"lake": "/a\0b"}, "lake", "'/a\\x00b' holds '\\x00', which a path of a table can't"),
     ({"lake": "/la`ke"}, "lake", "holds '`'"),
     ({"lake": "/la\nke"}, "lake", "holds '\\n'"),

@@ -17,6 +17,7 @@ from windowing.errors import Busy
 from windowing.grid.zone import FIRST_US, LAST_US
 from windowing.location import Location
 from windowing.storage import compaction, control, next_commit
+from windowing.storage.files import locate_commit
 
 SCHEMA = pa.schema(
     [
@@ -271,3 +272,20 @@ def test_a_log_contains_statistics_of_run_numbers_only(tmp_path: Path) -> None:
     actions = [json.loads(line) for line in commit.splitlines()]
     [stats] = [action["add"]["stats"] for action in actions if "add" in action]
     assert json.loads(stats)["minValues"] == {"run": 1}
+
+
+@pytest.mark.parametrize("behind", [0, 1, 15])
+def test_a_commit_without_bytes_is_damage_and_no_commit_of_nothing(
+    tmp_path: Path, behind: int
+) -> None:
+    path = Location(str(tmp_path / "t"))
+    newest = -1
+    for run in range(17):
+        newest = control.append_rows(path, SCHEMA, [row(run)], newest)
+    lost = locate_commit(path, newest - behind).local
+    content = lost.read_bytes()
+    lost.write_bytes(b"")
+    with pytest.raises(control.TableError, match="a commit is empty"):
+        control.read_rows(path)
+    lost.write_bytes(content)
+    assert len(control.read_rows(path)) == 17

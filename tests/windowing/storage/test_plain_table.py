@@ -91,6 +91,7 @@ def clauses(extent: tuple[int, int] | None) -> Clauses:
     "properties",
     [
         {"delta.enableDeletionVectors": "true"},
+        {"delta.enableDeletionVectors": "TRUE"},
         {"delta.columnMapping.mode": "name", "delta.minReaderVersion": "2"},
         {"delta.appendOnly": "true"},
         {"someone.else": "1"},
@@ -198,6 +199,22 @@ def test_a_merge_updates_deletes_and_inserts(tmp_path: Path) -> None:
         ("update_postimage", "a", 0, 5),
         ("update_preimage", "a", 0, 1),
     ]
+
+
+@pytest.mark.parametrize(
+    ("value", "files"), [("true", 1), ("TRUE", 1), ("True", 1), ("false", 0), ("FALSE", 0)]
+)
+def test_a_change_feed_is_kept_where_delta_keeps_one(
+    tmp_path: Path, value: str, files: int
+) -> None:
+    path = make(tmp_path / "t")
+    append(path, ("a", 0, 1))
+    log = tmp_path / "t" / "_delta_log" / f"{0:020}.json"
+    on = '"delta.enableChangeDataFeed":'
+    assert f'{on}"true"' in log.read_text()
+    log.write_text(log.read_text().replace(f'{on}"true"', f'{on}"{value}"'))
+    plain_table.merge(open_plain(path), changes_of([("U", "a", 0, 5)]), clauses((0, 3)))
+    assert len([*(tmp_path / "t").glob("_change_data/*.parquet")]) == files
 
 
 KEYS = st.sampled_from(["a", "A", "it's", 'say "x"', "", "ä", "a%"])

@@ -4,6 +4,7 @@ It imports little, because every command looks for it before anything else.
 """
 
 import os
+import stat
 import tomllib
 from typing import Any
 
@@ -19,15 +20,27 @@ def find_project_file(start: str) -> str | None:
     """The file of the project that the folder `start` is in, or None.
 
     It is that of the nearest folder which has one, `start` itself or above it. In one folder
-    `tidemark.toml` comes first. SpecError for a file that may be one and is no TOML.
+    `tidemark.toml` comes first. SpecError for a file that may be one and is no TOML, and for one
+    that somebody else has put where everybody may write, such as `/tmp`.
     """
     folder = os.path.abspath(start)
     while True:
         found = project_file_in(folder)
         above = os.path.dirname(folder)
+        if found is not None:
+            _refuse_planted(found)
         if found is not None or above == folder:
             return found
         folder = above
+
+
+def _refuse_planted(file: str) -> None:
+    """SpecError for a file of another user, but root, in a folder that everybody may write to."""
+    owner, folder = os.stat(file).st_uid, os.path.dirname(file)
+    if owner in (0, os.geteuid()) or not os.stat(folder).st_mode & stat.S_IWOTH:
+        return
+    wrong = f"belongs to another user, in {folder}, where everybody may write, so it is not taken"
+    raise SpecError("", f"{wrong}; delete it, or work in a folder with a {OWN} of yours", file)
 
 
 def project_file_in(folder: str) -> str | None:
