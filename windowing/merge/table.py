@@ -34,13 +34,16 @@ from windowing.storage.plain_table import Bounds
 class Changes:
     """How many rows of a table were inserted, updated and deleted.
 
-    `overflow` is how many of all computed rows contain a sum that left its type.
+    `overflow` is how many of all computed rows contain a sum that left its type. `starts` are the
+    first and the last start, stored or new, of the changed rows, in microseconds; None where there
+    is none.
     """
 
     inserted: int = 0
     updated: int = 0
     deleted: int = 0
     overflow: int = 0
+    starts: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,9 @@ def compute_changes(changed: DataFrame, run: int, most: int | None = None) -> Co
     frozen = pin_rows(stamped.observe(observed, *_summarize_changes()))
     found = observed.get
     extent = None if found["low"] is None else (found["low"], found["high"])
-    counts = Changes(found["inserted"], found["updated"], found["deleted"], found["overflow"])
+    starts = None if found["first"] is None else (found["first"], found["last"])
+    named = {name: found[name] for name in ("inserted", "updated", "deleted", "overflow")}
+    counts = Changes(**named, starts=starts)
     return ComputedChanges(frozen, counts, found["lost"], extent)
 
 
@@ -148,16 +153,23 @@ def _summarize_collected(changed: Collected) -> ComputedChanges:
     operations: list[str] = rows[OP].to_pylist()
     inserted, updated, deleted, lost = map(operations.count, (INSERT, UPDATE, DELETE, LOST))
     overflow = rows[OVERFLOW].to_pylist().count(True)
-    stored = rows.filter(pc.is_in(rows[OP], pa.array([UPDATE, DELETE])))
-    begins = [*stored[START].cast(pa.int64()).chunks, *stored[BEGUN].cast(pa.int64()).chunks]
+    extent = _find_extent(rows, (UPDATE, DELETE))
+    starts = _find_extent(rows, (INSERT, UPDATE, DELETE))
+    counts = Changes(inserted, updated, deleted, overflow, starts)
+    return ComputedChanges(changed, counts, lost, extent)
+
+
+def _find_extent(rows: pa.Table, operations: Sequence[str]) -> tuple[int, int] | None:
+    """The first and the last start, stored or new, of the rows with these operations."""
+    chosen = rows.filter(pc.is_in(rows[OP], pa.array(operations)))
+    begins = [*chosen[START].cast(pa.int64()).chunks, *chosen[BEGUN].cast(pa.int64()).chunks]
     ends = pc.min_max(pa.chunked_array(begins, pa.int64())).as_py()
-    extent = None if ends["min"] is None else (ends["min"], ends["max"])
-    return ComputedChanges(changed, Changes(inserted, updated, deleted, overflow), lost, extent)
+    return None if ends["min"] is None else (ends["min"], ends["max"])
 
 
 def _summarize_changes() -> list[Column]:
     """The counts and the extent of `ComputedChanges` by their names."""
-    stored = f"{OP} in ('{UPDATE}', '{DELETE}')"
+    stored, changed = f"{OP} in ('{UPDATE}', '{DELETE}')", f"{OP} <> '{LOST}'"
     expressions = {
         "inserted": f"count_if({OP} = '{INSERT}')",
         "updated": f"count_if({OP} = '{UPDATE}')",
@@ -166,6 +178,8 @@ def _summarize_changes() -> list[Column]:
         "lost": f"count_if({OP} = '{LOST}')",
         "low": f"unix_micros(min(if({stored}, least({START}, {BEGUN}), null)))",
         "high": f"unix_micros(max(if({stored}, greatest({START}, {BEGUN}), null)))",
+        "first": f"unix_micros(min(if({changed}, least({START}, {BEGUN}), null)))",
+        "last": f"unix_micros(max(if({changed}, greatest({START}, {BEGUN}), null)))",
     }
     # As text each is one call to the JVM.
     return [F.expr(f"{text} as {name}") for name, text in expressions.items()]
@@ -204,10 +218,14 @@ def insert_many(output: Output, new: DataFrame, run: int) -> Changes:
     """
     observed = Observation()
     stamped = _stamp(new, run)
-    counted = stamped.observe(observed, F.count("*").alias("n"), F.count_if(OVERFLOW).alias("lost"))
+    facts = (F.count("*").alias("n"), F.count_if(OVERFLOW).alias("lost"))
+    ends = [F.expr(f"unix_micros({end}({START})) as {end}") for end in ("min", "max")]
+    counted = stamped.observe(observed, *facts, *ends)
     own_tables.append_many(counted.select(*output.target.columns), output.snapshot)
     crashpoint("output.corrected")
-    return Changes(inserted=observed.get["n"], overflow=observed.get["lost"])
+    found = observed.get
+    starts = None if found["min"] is None else (found["min"], found["max"])
+    return Changes(inserted=found["n"], overflow=found["lost"], starts=starts)
 
 
 @dataclass(frozen=True)
