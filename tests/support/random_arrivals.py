@@ -1,4 +1,4 @@
-"""Random arrivals, each published for real or left to the next one, and by plain loops what changed.
+"""Random arrivals, each published for real, and by plain loops what each has changed.
 
     python -m tests.support.random_arrivals DIRECTORY SEED ARRIVALS
 
