@@ -14,7 +14,6 @@ command's own lock admits one writer to a pipeline (exit code 75), also concurre
 started by hand. Airflow's `max_active_runs` only avoids most of the waiting. No pool is needed.
 """
 
-import json
 import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,9 +23,10 @@ from pathlib import Path
 from typing import Any
 
 import pendulum
-from airflow.sdk import DAG, Asset, AssetAlias, TriggerRule, get_current_context, task
+from airflow.sdk import DAG, Asset, TriggerRule, get_current_context, task
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
+from dags.announcement import add_announcement, assets_of
 from dags.retries import BUSY, FINAL, LOST_DELAY, RETRIES, ByExitCode
 from dags.steps import (
     BACKFILL,
@@ -146,14 +146,6 @@ def dag_ids(pipeline: Pipeline) -> tuple[str, str, str]:
     return pipeline.name, f"{pipeline.name}_backfill", f"{pipeline.name}_maintain"
 
 
-def assets_of(pipeline: Pipeline) -> dict[str, Asset]:
-    """Window name -> the asset `{pipeline}.{window}` of its output.
-
-    Airflow knows it by its name alone, so a lake can move. Where the table lies is told by events.
-    """
-    return {window.name: Asset(f"{pipeline.name}.{window.name}") for window in pipeline.windows}
-
-
 def _common_settings(
     page: str, default_args: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -214,7 +206,7 @@ def _add_tasks(dag: DAG, steps: Sequence[Step], pipeline: Pipeline, cli: str) ->
             if step.after:
                 tasks[step.after] >> tasks[step.command]
         if "publish" in tasks:
-            _add_announcement(pipeline, tasks["publish"])
+            add_announcement(pipeline, tasks["publish"])
             if pipeline.publish == EACH:
                 _add_watcher([tasks[name] for name in (writer.command, "validate", "publish")])
 
@@ -260,34 +252,6 @@ def _tell_figures(command: str, result: str) -> str:
     return result
 
 
-def _add_announcement(pipeline: Pipeline, published: Any) -> Any:
-    """The task that tells Airflow what readers use now, where it has not been told before.
-
-    What was told last is what the last event of an asset says. So there is one event for each
-    output that a publication has changed, whoever published it and however often the task runs.
-    """
-    assets = assets_of(pipeline)
-    # Of the outlets of a task each one gets an event. An alias gets those that are added to it.
-    outlet = AssetAlias(pipeline.name)
-
-    @task(task_id="announce", outlets=[outlet], inlets=[*assets.values()], retries=2)
-    def announce(published: str, *, inlet_events: Any = None, outlet_events: Any = None) -> None:
-        outputs = json.loads(published)["outputs"]
-        changed = 0
-        for window, asset in assets.items():
-            last = [event.extra for event in inlet_events[asset].ascending(False).limit(1)]
-            if window not in outputs or was_announced(outputs[window], last):
-                continue
-            extra = {**outputs[window], "uri": pipeline.table(window).uri}
-            outlet_events[outlet].add(asset, extra=extra)
-            changed += 1
-        if not changed:
-            message = "readers use what was announced last"
-            raise AirflowSkipException(message)
-
-    return announce(published)
-
-
 def _add_watcher(watched: Sequence[Any]) -> None:
     """The task that fails a DAG run in which a step failed although steps after it succeeded.
 
@@ -300,17 +264,6 @@ def _add_watcher(watched: Sequence[Any]) -> None:
         raise AirflowFailException(message)
 
     watched >> watcher()
-
-
-def was_announced(output: Mapping[str, Any], last: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether the last event of an asset, if there is one, told what readers use of an output now.
-
-    A version may have been told of another table, before the pipeline was reset.
-    """
-    identity = ("version", "entry", "at")
-    return any(
-        [output.get(name) for name in identity] == [e.get(name) for name in identity] for e in last
-    )
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from windowing.ledger.counts import sum_entry_counts
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import MAINTAIN_DONE, LedgerEntry
 from windowing.ledger.table import read_history
+from windowing.report.changed import describe_steps
 from windowing.report.rule import RunReport, run_report
 from windowing.report.text import plain_fields
 from windowing.spec.pipeline import Pipeline
@@ -109,7 +110,12 @@ def backfill(
     )
     newest = delta_log.version(spark, pipeline.source.table)
     unread = newest - read_version(pipeline, past)
-    return replace(found, evolved=pending_spec_changes(pipeline, left), versions_unread=unread)
+    return replace(
+        found,
+        evolved=pending_spec_changes(pipeline, left),
+        versions_unread=unread,
+        changed_days=describe_steps([done.counts for done in done_entries], pipeline.windows),
+    )
 
 
 def _backfill_chunk(

@@ -13,6 +13,7 @@ from expectations.table import read_newest, read_validated
 from jobs.diagnosis.pointer import POINTER, advance_pointer
 from jobs.foreign_errors.control_errors import control_errors_explained
 from jobs.locking.lock_file import held_here
+from jobs.publication.changed import find_changed_days
 from jobs.publication.earlier import choose_earlier, has_same_outputs, list_earlier
 from jobs.publication.editions import (
     Editions,
@@ -33,10 +34,12 @@ from windowing.crash import crashpoint
 from windowing.errors import ExpectationsFailed, UsageError
 from windowing.grid.zone import micros, moment
 from windowing.ledger.acceptance import Acceptance, Rollback, parse_note
+from windowing.ledger.changed import ChangedDays, add_to_note, list_changes, parse_changed
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import PUBLISH, LedgerEntry
 from windowing.ledger.table import read_history, record_entries
 from windowing.report import publications
+from windowing.report.changed import describe_changed
 from windowing.report.publications import Publications, RolledBack
 from windowing.report.rule import Publication, Published
 from windowing.source.rule import pending_changes
@@ -81,9 +84,11 @@ def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
         if accept is not None or not is_shown(past, subject.run, versions):
             kept = keep_accepted(past, held)
             acceptance = accept_failures(outcomes, accept, kept)
-            past = _record_publication(pipeline, past, subject, versions, acceptance)
+            changed = _find_changed(pipeline, past, editions)
+            note = _compose_note(acceptance, changed)
+            past = _record_publication(pipeline, past, subject, versions, note)
             crashpoint("publish.noted")
-        result = _describe(past, subject.run or 0, editions, held)
+        result = _describe(pipeline, past, subject.run or 0, editions, held)
         _show(pipeline, past, editions, result)
         return result
 
@@ -104,12 +109,13 @@ def roll_back(pipeline: Pipeline, to: int | None, reason: str) -> RolledBack:
         now = past.published
         is_new = now is None or not has_same_outputs(pipeline, now, chosen)
         if is_new:
-            note = Rollback(chosen.seq, reason).as_note(parse_note(chosen.note))
+            why = Rollback(chosen.seq, reason).as_note(parse_note(chosen.note))
+            note = add_to_note(why, _find_changed(pipeline, past, editions))
             at = micros(datetime.now(UTC))
             past = record_entries(pipeline, past, [replace(chosen, at=at, note=note)])
             crashpoint("publish.noted")
         run = None if past.published is None else past.published.run
-        result = _describe(past, run or 0, editions)
+        result = _describe(pipeline, past, run or 0, editions)
         _show(pipeline, past, editions, result)
         return RolledBack(chosen.seq, result, is_new)
 
@@ -121,8 +127,7 @@ def list_publications(pipeline: Pipeline) -> Publications:
     """
     with control_errors_explained(pipeline):
         past = read_history(pipeline)
-    names = tuple(window.name for window in pipeline.windows)
-    return Publications(tuple(publications.list_publications(past, names)))
+    return Publications(tuple(publications.list_publications(past, pipeline.windows)))
 
 
 def repoint_published(
@@ -138,10 +143,12 @@ def repoint_published(
     shown = {name: version for name, version in versions.items() if name in before.versions}
     editions = list_editions(pipeline, shown)
     left = list_newest_of_left(pipeline)
-    entry = replace(before, at=micros(datetime.now(UTC)), versions=versions)
+    note = add_to_note(before.note, _find_changed(pipeline, past, editions))
+    entry = replace(before, at=micros(datetime.now(UTC)), versions=versions, note=note)
     past = record_entries(pipeline, past, [entry])
     crashpoint("publish.noted")
-    _show(pipeline, past, {**editions, **left}, _describe(past, before.run or 0, editions))
+    result = _describe(pipeline, past, before.run or 0, editions)
+    _show(pipeline, past, {**editions, **left}, result)
     return past
 
 
@@ -153,14 +160,25 @@ def rebuild_pointer(pipeline: Pipeline, past: LedgerHistory) -> None:
     published, result = past.published, Publication(0, {})
     if published is not None:
         editions = list_editions(pipeline, published.versions)
-        result = _describe(past, published.run or 0, editions)
+        result = _describe(pipeline, past, published.run or 0, editions)
         show_editions(pipeline, editions, published.seq)
     pointer = pipeline.table(POINTER)
     store_of(pointer).write(pointer, _render_pointer(pipeline, result, published))
     crashpoint("publish.pointed")
 
 
+def _find_changed(pipeline: Pipeline, past: LedgerHistory, editions: Editions) -> ChangedDays:
+    """The days that change for readers once they see `editions`."""
+    shown = {} if past.published is None else past.published.versions
+    return find_changed_days(pipeline, shown, editions)
+
+
+def _compose_note(acceptance: Acceptance | None, changed: ChangedDays) -> str:
+    return add_to_note(None if acceptance is None else acceptance.as_note(), changed)
+
+
 def _describe(
+    pipeline: Pipeline,
     past: LedgerHistory,
     run: int,
     editions: Editions,
@@ -186,7 +204,11 @@ def _describe(
     entry = past.published
     number, since = (None, None) if entry is None else (entry.seq, _write_time(entry.at))
     watermark = _write_watermark(past, run)
-    return Publication(run, outputs, accepted, held or {}, number, since, watermark)
+    changed = None if entry is None else parse_changed(entry.note)
+    days = None if changed is None else describe_changed(changed, pipeline.windows)
+    changes = {name: list_changes(past, name) for name in outputs}
+    held = held or {}
+    return Publication(run, outputs, accepted, held, number, since, watermark, days, changes)
 
 
 def _write_watermark(past: LedgerHistory, run: int | None) -> str | None:
@@ -242,7 +264,7 @@ def _record_publication(
     past: LedgerHistory,
     subject: LedgerEntry,
     versions: Versions,
-    acceptance: Acceptance | None,
+    note: str,
 ) -> LedgerHistory:
     entry = LedgerEntry(
         PUBLISH,
@@ -250,7 +272,7 @@ def _record_publication(
         at=micros(datetime.now(UTC)),
         versions=versions.by_table,
         counts=versions.runs,
-        note=None if acceptance is None else acceptance.as_note(),
+        note=note,
     )
     return record_entries(pipeline, past, [entry])
 
@@ -267,5 +289,5 @@ def _show(pipeline: Pipeline, past: LedgerHistory, editions: Editions, result: P
 
 def _render_pointer(pipeline: Pipeline, result: Publication, entry: LedgerEntry | None) -> bytes:
     seq = entry.seq if entry else None
-    text = dumps({"pipeline": pipeline.name, "seq": seq, **result.as_json()}, indent=2)
+    text = dumps({"pipeline": pipeline.name, "seq": seq, **result.as_pointer()}, indent=2)
     return f"{text}\n".encode()

@@ -25,6 +25,7 @@ from windowing.errors import UsageError
 from windowing.grid.range import Range
 from windowing.grid.zone import micros
 from windowing.ledger.table import read_excerpt
+from windowing.report.changed import describe_steps
 from windowing.report.progress import Watch
 from windowing.report.rule import RunReport, add_corrections
 from windowing.source.rule import find_followed, pending_changes
@@ -109,7 +110,11 @@ def _read_new_rows(
         )
         # Rows that changed in the source are reprocessed afterwards, as backfills of their ranges.
         _, done_entries = reprocess_source_changes(spark, pipeline, stream.past)
-        return add_corrections(found, [done.counts for done in done_entries])
+        corrections = [done.counts for done in done_entries]
+        closed = stream.past.closed
+        own = [] if found.run is None or closed is None else [closed.counts]
+        days = describe_steps([*own, *corrections], pipeline.windows)
+        return replace(add_corrections(found, corrections), changed_days=days)
 
 
 def _list_batches(stream: Run) -> list[int]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from jobs.cli.format import print_changes, print_evolved, print_nulls, print_run
+from jobs.cli.format import print_changed_days, print_changes, print_evolved, print_nulls, print_run
 from jobs.cli.options import TIMES, Instant, common, ordered
 from jobs.cli.spark import open_to_read, open_to_write
 from jobs.cli.validation import preload_expectations, validate_option, validate_written
@@ -231,7 +231,7 @@ def _backfill_range(
         rows = count(report.erased, "row")
         printer.line(f"{rows} of the range left out, because the key was erased")
     print_nulls(printer, report)
-    print_changes(printer, report)
+    print_changed_days(printer, report)
     if report.versions_unread:
         versions = count(report.versions_unread, "version")
         printer.line(

@@ -76,6 +76,14 @@ def print_changes(printer: Printer, report: "RunReport | Checked | Erased") -> N
     printer.table(["window", "inserted", "updated", "deleted"], changes)
 
 
+def print_changed_days(printer: Printer, report: "RunReport") -> None:
+    """`print_changes`, and a sentence that names the days of the windows that changed."""
+    from windowing.report.changed import tell_days
+
+    print_changes(printer, report)
+    printer.line(tell_days(report.changed_days))
+
+
 def print_run(printer: Printer, pipeline: "Pipeline", report: "RunReport") -> None:
     """Prints how many rows of a run had each outcome, and what that changed."""
     print_evolved(printer, pipeline, report)
@@ -90,4 +98,4 @@ def print_run(printer: Printer, pipeline: "Pipeline", report: "RunReport") -> No
     print_nulls(printer, report)
     for alarm in report.alarms:
         printer.line(describe_alarm(alarm))
-    print_changes(printer, report)
+    print_changed_days(printer, report)

@@ -102,6 +102,10 @@ def _publish(pipeline: "Pipeline", printer: Printer, accept: str | None) -> None
 def _print_outputs(printer: Printer, published: "Publication", title: str) -> None:
     rows = [[name, shown["version"], shown["rows"]] for name, shown in published.outputs.items()]
     printer.table(["window", "version", "rows"], rows, title)
+    if published.changed_days is not None:
+        from windowing.report.changed import tell_days
+
+        printer.line(f"publication {published.number}, {tell_days(published.changed_days)}")
 
 
 def _roll_back(pipeline: "Pipeline", printer: Printer, to: int | None, reason: str) -> None:

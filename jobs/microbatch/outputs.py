@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from jobs.microbatch.context import Closing, RunContext
 from windowing.columns import BATCH, CLOSED_BY, END, EVENT_TIME, FIRST, RUN, START, WINDOW
 from windowing.grid.range import Range
+from windowing.ledger.counts import name_starts
 from windowing.merge import frame as merges
 from windowing.merge import table as outputs
 from windowing.merge.rule import Target, Together, complete_table, output_table
@@ -216,6 +217,7 @@ def _name_counts(
         f"{window.name}.deleted": counts.deleted,
         f"{window.name}.overflow": counts.overflow,
         **restated,
+        **name_starts(window.name, counts.starts),
     }
 
 

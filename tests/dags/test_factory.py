@@ -10,7 +10,8 @@ from airflow.sdk.definitions.retry_policy import RetryAction
 from airflow.sdk.exceptions import AirflowFailException
 from conftest import publication
 
-from dags.factory import assets_of, read_specs, was_announced
+from dags.announcement import assets_of, was_announced
+from dags.factory import read_specs
 from dags.retries import RETRY_DELAY, decide_retry
 from dags.steps import BACKFILL, LIVE, command_line, nothing_follows
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.sdk import AssetAlias
+from airflow.sdk import Asset, AssetAlias
 from conftest import DAGS, LAKE, LANDING, ROOT, SPEC
 
 from dags.factory import dags_of, read_specs
@@ -187,7 +187,8 @@ def test_a_pipeline_reads_its_source_and_announces_its_outputs(dags: dict[str, A
         assert [asset.name for asset in tasks[writer].inlets] == ["source/shop"]
         told = tasks["announce"]
         assert sorted(asset.name for asset in told.inlets) == ["shop.hourly", "shop.visits"]
-        assert told.outlets == [AssetAlias("shop")]
+        of_days = [Asset(f"shop.{window}.days") for window in ("hourly", "visits")]
+        assert told.outlets == [AssetAlias("shop"), *of_days]
         assert [task.task_id for task in dag.tasks if task.outlets] == ["announce"]
 
 

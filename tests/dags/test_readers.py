@@ -19,7 +19,7 @@ BUNDLE = "readers"
 def readers(database: None, specs: Path, tmp_path: Path) -> Iterator[None]:
     """The DAG `mail_orders` as Airflow knows it, and the pipeline `orders` that it reads."""
     (specs / "orders.yaml").write_text(SPEC.format(name="orders"))
-    (example,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    example, _ = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     folder = tmp_path / "readers"
     folder.mkdir()
     (folder / "mail_orders.py").write_text(example)

@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -59,10 +59,12 @@ from windowing.grid.range import Range
 from windowing.ingest.proposal import Proposal, Proposed
 from windowing.ingest.rule import LandedFile
 from windowing.ingest.table import TakenFile
+from windowing.ledger.changed import ShownChange
 from windowing.ledger.rule import COUNTS
 from windowing.location import Location
 from windowing.merge.rule import output_table
 from windowing.report.alarms import Alarm
+from windowing.report.changed import Days
 from windowing.report.compared import ChangedRow, Compared, OutputDifference, Side
 from windowing.report.difference import Difference, Unequal
 from windowing.report.periods import ClosedPeriod, ReopenedPeriod
@@ -107,9 +109,10 @@ MISSED = dict.fromkeys(re.findall(r"(\w+):", frame._MISSED_TYPE), "2013-01-01T06
 AT, LATER = datetime(2013, 1, 1, 5, tzinfo=UTC), datetime(2013, 1, 1, 6, 0, 0, 5, UTC)
 CHANGES = {"hourly": Changed(1, 2, 3)}
 ALARM = Alarm("quarantined", "5 of 9 rows were quarantined", 5, holds=True)
+DAYS = {"hourly": Days((date(2013, 1, 1),), ((AT, LATER),))}
 RAN = RunReport(
     2, 1, 9, 6, 1, 1, 1, AT, CHANGES, 1, ("windows.hourly",), {"delay": 3, "source.where": 1},
-    alarms=(ALARM,),
+    alarms=(ALARM,), changed_days=DAYS,
 )  # fmt: skip
 ROWS = dict.fromkeys(COUNTS, 1)
 UPDATED = Restatement({"place": "EWR"}, AT, LATER, "update", {"n": 1}, {"n": 3}, {"n": 2})
@@ -149,13 +152,13 @@ UNKNOWN_LATENESS = Advice(
 )  # fmt: skip
 CORRECTED = replace(RAN, alarms=())
 FOLLOWING = replace(RAN, followed=Followed(2, (Range(0, 1),), (Range(5, 6),)))
-SHOWN = Published(
-    version=3, run=2, rows=9, previous=None, entry=7, at=AT.isoformat(), watermark=AT.isoformat()
-)
+TIME = AT.isoformat()
+SHOWN = Published(version=3, run=2, rows=9, previous=None, entry=7, at=TIME, watermark=TIME)
 PUBLISHED = Publication(
-    2, {"hourly": SHOWN}, "storm", {"hourly": ["expect_x(n)"]}, 7, AT.isoformat(), AT.isoformat()
-)
-PAST = PastPublication(7, AT, 2, AT, {"hourly": 3}, "rollback", "wrong", 4)
+    2, {"hourly": SHOWN}, "storm", {"hourly": ["expect_x(n)"]}, 7, TIME, TIME,
+    DAYS, {"hourly": (ShownChange(7, 0, ((date(2013, 1, 1),) * 2,)),)},
+)  # fmt: skip
+PAST = PastPublication(7, AT, 2, AT, {"hourly": 3}, "rollback", "wrong", 4, DAYS)
 ROW = {"place": "EWR", "window_start": AT, "window_end": LATER}
 SIDE = Side(7, 2, AT, AT)
 DIFFERS = OutputDifference(1, 1, 0, (ChangedRow({**ROW, "n": 1}, {**ROW, "n": 2}),))

@@ -34,7 +34,7 @@ from windowing.merge.frame import (
 from windowing.merge.rule import Target
 from windowing.storage import delta, own_tables, table_figures
 from windowing.storage.arrow_merge import Clauses
-from windowing.storage.few_rows import Collected, collect, span_of
+from windowing.storage.few_rows import Collected, collect
 from windowing.storage.joint_read import Numbered, read_together
 from windowing.storage.merges import Merged, merge_rows
 from windowing.storage.own_tables import Rows, Snapshot
@@ -47,7 +47,8 @@ class Changes:
     """How many rows of a table were inserted, updated and deleted.
 
     `overflow` is how many of all computed rows contain a sum that left its type, and `restated` how
-    many changes of a closed output were written beside it.
+    many changes of a closed output were written beside it. `starts` are the first and the last
+    start, stored or new, of the changed rows, in microseconds; None where there is none.
     """
 
     inserted: int = 0
@@ -55,6 +56,7 @@ class Changes:
     deleted: int = 0
     overflow: int = 0
     restated: int = 0
+    starts: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -159,8 +161,9 @@ def compute_changes(changed: DataFrame, run: int, most: int | None = None) -> Co
 def _summarize_found(rows: DataFrame, found: Mapping[str, Any]) -> ComputedChanges:
     """Computed changes of which Spark has found what `_summarize_changes` asks."""
     extent = None if found["low"] is None else (found["low"], found["high"])
-    counts = Changes(found["inserted"], found["updated"], found["deleted"], found["overflow"])
-    return ComputedChanges(rows, counts, found["lost"], extent)
+    starts = None if found["first"] is None else (found["first"], found["last"])
+    named = {name: found[name] for name in ("inserted", "updated", "deleted", "overflow")}
+    return ComputedChanges(rows, Changes(**named, starts=starts), found["lost"], extent)
 
 
 def compute_changes_of_each(
@@ -190,16 +193,23 @@ def _summarize_collected(changed: Collected) -> ComputedChanges:
     operations: list[str] = rows[OP].to_pylist()
     inserted, updated, deleted, lost = map(operations.count, (INSERT, UPDATE, DELETE, LOST))
     overflow = rows[OVERFLOW].to_pylist().count(True)
-    stored = rows.filter(pc.is_in(rows[OP], pa.array([UPDATE, DELETE])))
-    begins = [*stored[START].cast(pa.int64()).chunks, *stored[BEGUN].cast(pa.int64()).chunks]
+    extent = _find_extent(rows, (UPDATE, DELETE))
+    starts = _find_extent(rows, (INSERT, UPDATE, DELETE))
+    counts = Changes(inserted, updated, deleted, overflow, starts=starts)
+    return ComputedChanges(changed, counts, lost, extent)
+
+
+def _find_extent(rows: pa.Table, operations: Sequence[str]) -> tuple[int, int] | None:
+    """The first and the last start, stored or new, of the rows with these operations."""
+    chosen = rows.filter(pc.is_in(rows[OP], pa.array(operations)))
+    begins = [*chosen[START].cast(pa.int64()).chunks, *chosen[BEGUN].cast(pa.int64()).chunks]
     ends = pc.min_max(pa.chunked_array(begins, pa.int64())).as_py()
-    extent = None if ends["min"] is None else (ends["min"], ends["max"])
-    return ComputedChanges(changed, Changes(inserted, updated, deleted, overflow), lost, extent)
+    return None if ends["min"] is None else (ends["min"], ends["max"])
 
 
 def _summarize_changes() -> list[Column]:
     """The counts and the extent of `ComputedChanges` by their names."""
-    stored = f"{OP} in ('{UPDATE}', '{DELETE}')"
+    stored, changed = f"{OP} in ('{UPDATE}', '{DELETE}')", f"{OP} <> '{LOST}'"
     expressions = {
         "inserted": f"count_if({OP} = '{INSERT}')",
         "updated": f"count_if({OP} = '{UPDATE}')",
@@ -208,6 +218,8 @@ def _summarize_changes() -> list[Column]:
         "lost": f"count_if({OP} = '{LOST}')",
         "low": f"unix_micros(min(if({stored}, least({START}, {BEGUN}), null)))",
         "high": f"unix_micros(max(if({stored}, greatest({START}, {BEGUN}), null)))",
+        "first": f"unix_micros(min(if({changed}, least({START}, {BEGUN}), null)))",
+        "last": f"unix_micros(max(if({changed}, greatest({START}, {BEGUN}), null)))",
     }
     # As text each is one call to the JVM.
     return [F.expr(f"{text} as {name}") for name, text in expressions.items()]
@@ -220,24 +232,10 @@ def write_changes(output: Output, changed: ComputedChanges) -> Changes:
     """
     if output.closed is None:
         return _write_stored(output, changed)
-    first_us = _find_first_start(changed)
-    if first_us is None or not output.closed.reaches(first_us):
+    starts = changed.counts.starts
+    if starts is None or not output.closed.reaches(starts[0]):
         return _write_stored(output, changed)
-    return _write_closed(output, output.closed, changed, first_us)
-
-
-def _find_first_start(changed: ComputedChanges) -> int | None:
-    """The first instant at which a changed row begins, or has begun; None where there is none."""
-    rows = changed.rows
-    if isinstance(rows, Collected):
-        begins = [
-            *rows.rows[START].cast(pa.int64()).chunks,
-            *rows.rows[BEGUN].cast(pa.int64()).chunks,
-        ]
-        first = pc.min(pa.chunked_array(begins, pa.int64())).as_py()
-        return None if first is None else int(first)
-    span = span_of(rows, F.unix_micros(F.least(START, BEGUN)), F.unix_micros(START))
-    return None if span is None else span.low_us
+    return _write_closed(output, output.closed, changed, starts[0])
 
 
 def _write_closed(
@@ -320,10 +318,14 @@ def insert_many(output: Output, new: DataFrame, run: int) -> Changes:
         return write_changes(output, compute_changes(mark_inserts(new), run))
     observed = Observation()
     stamped = _stamp(new, run)
-    counted = stamped.observe(observed, F.count("*").alias("n"), F.count_if(OVERFLOW).alias("lost"))
+    facts = (F.count("*").alias("n"), F.count_if(OVERFLOW).alias("lost"))
+    ends = [F.expr(f"unix_micros({end}({START})) as {end}") for end in ("min", "max")]
+    counted = stamped.observe(observed, *facts, *ends)
     own_tables.append_many(counted.select(*output.target.columns), output.snapshot)
     crashpoint("output.corrected")
-    return Changes(inserted=observed.get["n"], overflow=observed.get["lost"])
+    found = observed.get
+    starts = None if found["min"] is None else (found["min"], found["max"])
+    return Changes(inserted=found["n"], overflow=found["lost"], starts=starts)
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,13 @@
 ledger -> publications, oldest first
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from windowing.grid.zone import moment
 from windowing.ledger.acceptance import parse_note, parse_rollback
+from windowing.ledger.changed import parse_changed
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import (
     CLOSE,
@@ -19,7 +20,9 @@ from windowing.ledger.rule import (
     PUBLISH,
     LedgerEntry,
 )
+from windowing.report.changed import Days, changed_as_json, describe_changed
 from windowing.report.rule import Publication
+from windowing.spec.kinds import Window
 
 VALIDATED, ACCEPTED, ROLLBACK, ERASURE = "validated", "accepted", "rollback", "erasure"
 """Why there was a publication.
@@ -34,7 +37,8 @@ class PastPublication:
     """A publication by its number, which is that of its entry in the ledger.
 
     `outputs` are the versions by window. `rolled_back_to` is the number of the publication that a
-    rollback published again.
+    rollback published again. `changed_days` are by window the days that it changed; None for a
+    publication of earlier versions of Tidemark, which did not record them.
     """
 
     number: int
@@ -45,6 +49,7 @@ class PastPublication:
     cause: str
     reason: str | None = None
     rolled_back_to: int | None = None
+    changed_days: Mapping[str, Days] | None = None
 
     def as_json(self) -> dict[str, object]:
         """The publication as plain JSON values; times are ISO 8601 in UTC."""
@@ -57,6 +62,7 @@ class PastPublication:
             "cause": self.cause,
             "reason": self.reason,
             "rolled_back_to": self.rolled_back_to,
+            "changed_days": changed_as_json(self.changed_days),
         }
 
 
@@ -84,7 +90,7 @@ class RolledBack:
         return {**self.publication.as_json(), "rolled_back_to": self.to, "changed": self.is_new}
 
 
-def list_publications(past: LedgerHistory, windows: tuple[str, ...]) -> list[PastPublication]:
+def list_publications(past: LedgerHistory, windows: Sequence[Window]) -> list[PastPublication]:
     """The publications, oldest first, with the outputs of these windows."""
     watermarks = {entry.run: entry.watermark_out for entry in past.entries if entry.step == CLOSE}
     found, erases = [], False
@@ -98,7 +104,7 @@ def list_publications(past: LedgerHistory, windows: tuple[str, ...]) -> list[Pas
 
 
 def _describe(
-    entry: LedgerEntry, watermark_us: int | None, windows: tuple[str, ...], *, erases: bool
+    entry: LedgerEntry, watermark_us: int | None, windows: Sequence[Window], *, erases: bool
 ) -> PastPublication:
     acceptance, rollback = parse_note(entry.note), parse_rollback(entry.note)
     cause, reason = VALIDATED, None
@@ -108,15 +114,17 @@ def _describe(
         cause, reason = ROLLBACK, rollback.reason
     if erases:
         cause, reason = ERASURE, None
+    changed = parse_changed(entry.note)
     return PastPublication(
         entry.seq,
         moment(entry.at or 0),
         entry.run,
         None if watermark_us is None else moment(watermark_us),
-        {name: entry.versions[name] for name in windows if name in entry.versions},
+        {each.name: entry.versions[each.name] for each in windows if each.name in entry.versions},
         cause,
         reason,
         None if rollback is None else rollback.to,
+        None if changed is None else describe_changed(changed, windows),
     )
 
 

@@ -7,9 +7,11 @@ from typing import Any, TypedDict
 
 from windowing.grid.range import Range
 from windowing.grid.zone import moment
+from windowing.ledger.changed import ShownChange
 from windowing.ledger.nulls import read_null_counts
 from windowing.ledger.rule import COUNTS, ROW_BY_ROW
 from windowing.report.alarms import Alarm
+from windowing.report.changed import Days, changed_as_json
 from windowing.report.text import plain, plain_fields
 from windowing.source.rule import Followed
 
@@ -46,7 +48,8 @@ class RunReport:
     `followed` is what was done about rows that were updated or deleted in the source; None where no
     row differs, and where the run did not follow such rows. `versions_unread` is how many versions
     of the source are newer than the one that a backfill has read; it is 0 for a run.
-    `alarms` are figures of a run that are wrong most likely; a backfill has none.
+    `alarms` are figures of a run that are wrong most likely; a backfill has none. `changed_days`
+    has by window all days from that of the first window that changed to that of the last one.
     `row_by_row` counts the batches of a large run that could not be read as files; Spark has passed
     on their rows one by one, which is slower.
     """
@@ -69,6 +72,7 @@ class RunReport:
     versions_unread: int = 0
     erased: int = 0
     alarms: tuple[Alarm, ...] = ()
+    changed_days: Mapping[str, Days] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, object]:
         """The report as plain JSON values; times are ISO 8601 in UTC."""
@@ -100,7 +104,9 @@ class Publication:
     run; both are times in ISO 8601. They are None where nothing is published, and the last one also
     where no event was accepted. `accepted` is the reason that was given for publishing although
     expectations failed. `held` has the outputs that were not published, and the expectations that
-    they fail.
+    they fail. `changed_days` are by window the days that this publication changed, without outputs
+    in which no row differs; None where nothing is published or that is not recorded. `changes` has
+    by window the days that each publication changed, oldest first.
     """
 
     run: int
@@ -110,9 +116,20 @@ class Publication:
     number: int | None = None
     at: str | None = None
     watermark: str | None = None
+    changed_days: Mapping[str, Days] | None = None
+    changes: Mapping[str, Sequence[ShownChange]] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, object]:
         """The publication as plain JSON values."""
+        outputs = {
+            window: {**shown, "changes": list(map(_change_as_json, self.changes.get(window, ())))}
+            for window, shown in self.outputs.items()
+        }
+        changed = changed_as_json(self.changed_days)
+        return {**self.as_pointer(), "outputs": outputs, "changed_days": changed}
+
+    def as_pointer(self) -> dict[str, object]:
+        """What the pointer says of it, as plain JSON values: no history."""
         return {
             "publication": self.number,
             "at": self.at,
@@ -122,6 +139,17 @@ class Publication:
             "accepted": self.accepted,
             "held": {window: list(broken) for window, broken in self.held.items()},
         }
+
+
+def _change_as_json(change: ShownChange) -> dict[str, object]:
+    days = None
+    if change.days is not None:
+        days = [{"first": str(first), "last": str(last)} for first, last in change.days]
+    return {
+        "publication": change.number,
+        "at": moment(change.at_us).isoformat(),
+        "days": days,
+    }
 
 
 def _followed_as_json(followed: Followed) -> dict[str, object]:

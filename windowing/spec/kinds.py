@@ -202,3 +202,11 @@ EventDriven = Count | Delta | Punctuation
 OrderDependent = CappedSession | RecordSliding | EventDriven
 """Windows that are made from events, not from partial aggregates of them."""
 Window = Aligned | Global | Session | OrderDependent
+
+
+def zone_of(window: Window) -> str | None:
+    """The zone by whose clock the days of an output are told; None is UTC.
+
+    It is that of the grid, and other windows have none.
+    """
+    return window.grid.zone if isinstance(window, Aligned) else None

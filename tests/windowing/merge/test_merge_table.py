@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from tests.support.small_lake import at, rows_of
 from windowing.columns import OP, REVISION, START
+from windowing.grid.zone import HOUR_US
 from windowing.location import Location
 from windowing.merge import table as outputs
 from windowing.merge.frame import BEGUN, OVERFLOW
@@ -108,7 +109,9 @@ def test_small_files_are_rewritten_and_rows_of_large_ones_are_marked(
 ) -> None:
     target = make_output(spark, tmp_path / "hourly")
     limit_rewriting(monkeypatch, here, by_spark)
-    assert correct_two(spark, target) == outputs.Changes(inserted=1, updated=1, deleted=1)
+    starts = 3 * HOUR_US, 12 * HOUR_US
+    counts = outputs.Changes(inserted=1, updated=1, deleted=1, starts=starts)
+    assert correct_two(spark, target) == counts
     assert (last_engine(target), marks_rows(target)) == (engine, is_marked)
     stored = delta.read(spark, target.path)
     assert rows_of(stored, "key", START, "n") == CORRECTED

@@ -144,7 +144,7 @@ def count_passes(pipeline: Pipeline, runs: int, patch: pytest.MonkeyPatch) -> tu
     facts = read_of(pipeline, entries, patch)
     assert [ran.batches for ran in facts.runs] == [1] * runs
     of_facts, entries.passes = entries.passes, 0
-    found = list_publications(LedgerHistory(entries), ("hourly",))
+    found = list_publications(LedgerHistory(entries), pipeline.windows)
     assert [each.watermark for each in found] == [
         moment(BEGUN_US + run * HOUR - 35 * MINUTE) for run in range(1, runs + 1)
     ]

@@ -68,6 +68,7 @@ def test_a_report_of_nothing_is_all_zeros() -> None:
         "followed": None,
         "versions_unread": 0,
         "alarms": [],
+        "changed_days": {},
         "erased": 0,
     }
     assert RunReport(None) == run_report(None, 0, {}, None, [])

@@ -1,0 +1,140 @@
+"""Tells Airflow what readers use now: an event for each output, and one for each day that changed.
+
+what `publish` says -> what the last event of an asset has not told -> events
+"""
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from airflow.sdk import Asset, AssetAlias, task
+from airflow.sdk.exceptions import AirflowSkipException
+
+from windowing.spec.pipeline import Pipeline
+
+MOST_KEYS = 1_000
+"""How many days an output is told by at once. Airflow starts a DAG run for each."""
+
+Output = Mapping[str, Any]
+"""What `publish` says of an output."""
+
+
+def assets_of(pipeline: Pipeline) -> dict[str, Asset]:
+    """Window name -> the asset `{pipeline}.{window}` of its output.
+
+    Airflow knows it by its name alone, so a lake can move. Where the table lies is told by events.
+    """
+    return {window.name: Asset(f"{pipeline.name}.{window.name}") for window in pipeline.windows}
+
+
+def assets_of_days(pipeline: Pipeline) -> dict[str, Asset]:
+    """Window name -> the asset `{pipeline}.{window}.days`, whose partitions are days."""
+    return {name: Asset(f"{asset.name}.days") for name, asset in assets_of(pipeline).items()}
+
+
+def add_announcement(pipeline: Pipeline, published: Any) -> Any:
+    """The task that tells Airflow what readers use now, where it has not been told before.
+
+    What was told last is what the last event of an asset says. So there is one event for each
+    output that a publication has changed, whoever published it and however often the task runs, and
+    one for each of its days that changed since. Airflow stores all of them together.
+    """
+    assets, days_assets = assets_of(pipeline), assets_of_days(pipeline)
+    # Of the outlets of a task each one gets an event. An alias gets those that are added to it.
+    alias = AssetAlias(pipeline.name)
+    outlets = [alias, *days_assets.values()]
+
+    @task(task_id="announce", outlets=outlets, inlets=[*assets.values()], retries=2)
+    def announce(
+        published: str, *, inlet_events: Any = None, outlet_events: Any = None, ti: Any = None
+    ) -> None:
+        outputs = json.loads(published)["outputs"]
+        told: list[Any] = [alias]
+        changed = 0
+        for window, asset in assets.items():
+            last = [event.extra for event in inlet_events[asset].ascending(False).limit(1)]
+            if window not in outputs or was_announced(outputs[window], last):
+                continue
+            output = outputs[window]
+            days = choose_days(asset.name, find_changed_days(output, last))
+            extra = {**leave_out_history(output), "uri": pipeline.table(window).uri}
+            outlet_events[alias].add(asset, extra=extra)
+            changed += 1
+            if days:
+                of_days = outlet_events[days_assets[window]]
+                of_days.extra = extra
+                of_days.add_partitions(days)
+                told.append(days_assets[window])
+        if not changed:
+            message = "readers use what was announced last"
+            raise AirflowSkipException(message)
+        # An asset without a changed day would get an event without a day.
+        ti.task.outlets = told
+
+    return announce(published)
+
+
+def was_announced(output: Output, last: Sequence[Output]) -> bool:
+    """Whether the last event of an asset, if there is one, told what readers use of an output now.
+
+    A version may have been told of another table, before the pipeline was reset.
+    """
+    identity = ("version", "entry", "at")
+    return any(
+        [output.get(name) for name in identity] == [e.get(name) for name in identity] for e in last
+    )
+
+
+def leave_out_history(output: Output) -> dict[str, Any]:
+    """What an event says of an output."""
+    return {name: value for name, value in output.items() if name != "changes"}
+
+
+def find_changed_days(output: Output, last: Sequence[Output]) -> list[str] | None:
+    """The days of an output that changed since its last event, or ever where it had none.
+
+    None where that is not known, as the command or a publication is of an earlier version.
+    """
+    if "changes" not in output:
+        return None
+    days: set[str] = set()
+    for change in output["changes"]:
+        if any(_was_before(change, event) for event in last):
+            continue
+        if change["days"] is None:
+            return None
+        for days_range in change["days"]:
+            days.update(_list_days(days_range["first"], days_range["last"]))
+    return sorted(days)
+
+
+def _was_before(change: Mapping[str, Any], event: Output) -> bool:
+    """Whether an event told what readers saw after this change.
+
+    After a reset or a restore the numbers of publications begin again, and times do not.
+    """
+    entry, at = event.get("entry"), event.get("at")
+    if entry is None or at is None:
+        return False
+    is_later = datetime.fromisoformat(change["at"]) > datetime.fromisoformat(at)
+    return bool(change["publication"] <= entry) and not is_later
+
+
+def _list_days(first: str, last: str) -> list[str]:
+    begin, end = date.fromisoformat(first), date.fromisoformat(last)
+    return [(begin + timedelta(days=n)).isoformat() for n in range((end - begin).days + 1)]
+
+
+def choose_days(name: str, days: list[str] | None) -> list[str]:
+    """The days that partition keys tell; none, and a line in the log, where there are too many."""
+    log = logging.getLogger(__name__)
+    if days is None:
+        log.warning("%s: not all publications since the last event name their days", name)
+        return []
+    if len(days) > MOST_KEYS:
+        line = "%s: %s days have changed, more than %s; no day is told, so start readers by hand"
+        log.warning(line, name, f"{len(days):,}", f"{MOST_KEYS:,}")
+        return []
+    return days
