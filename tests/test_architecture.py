@@ -123,6 +123,7 @@ RULES = (
     "windowing/ledger/offsets.py",
     "windowing/location.py",
     "windowing/report/ages.py",
+    "windowing/revisions/evidence.py",
     "windowing/report/charts.py",
     "windowing/report/compared.py",
     "windowing/report/facts.py",
