@@ -20,6 +20,8 @@ from jobs.show import Wanted, of_keys, select_windows, show_refused
 from windowing.admit.table import REFUSED
 from windowing.columns import END, START
 from windowing.errors import UsageError
+from windowing.grid.frame import instant
+from windowing.grid.zone import micros
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.table import read_history
 from windowing.report.frame import records
@@ -149,11 +151,11 @@ def history(
     if missing is not None:
         return Histories(missing=missing)
     recorded = read_recorded(spark, pipeline, window.name)
-    rows, total = _choose(recorded, wanted)
+    rows, total = _choose(recorded, wanted, select_windows if events is None else _select_one)
     if events is not None and total > 1:
         raise UsageError(
             f"--events: {total:,} windows of {window.name} match, and events are told of one; "
-            "choose it by --key and --at, or by --from and --to"
+            "choose it by --key and --at, or by --key and its bounds as --from and --to"
         )
     told = tuple(_tell_histories(rows, past, window.name, recorded.first))
     if total == 1:
@@ -165,13 +167,25 @@ def history(
     return Histories(told, total, is_complete=recorded.first <= 1)
 
 
-def _choose(recorded: Recorded, wanted: Wanted) -> tuple[list[dict[str, Any]], int]:
-    """All that is recorded of the first wanted windows, and how many are wanted.
+def _select_one(rows: DataFrame, wanted: Wanted) -> DataFrame:
+    """The rows of wanted windows; where some have just the bounds that are wanted, those alone."""
+    matching = select_windows(rows, wanted)
+    if wanted.start is None or wanted.end is None:
+        return matching
+    begins, ends = (instant(micros(at)) for at in (wanted.start, wanted.end))
+    exact = matching.where((F.col(START) == begins) & (F.col(END) == ends))
+    return matching if exact.isEmpty() else exact
+
+
+def _choose(
+    recorded: Recorded, wanted: Wanted, select: Callable[[DataFrame, Wanted], DataFrame]
+) -> tuple[list[dict[str, Any]], int]:
+    """All that is recorded of the first wanted windows that are selected, and how many there are.
 
     The rows are in order of their window, then of the version.
     """
     all_rows = recorded.changes.unionByName(recorded.newest)
-    matching = select_windows(all_rows, wanted)
+    matching = select(all_rows, wanted)
     begins = F.min(START)
     windows = matching.groupBy(IDENTITY).agg(begins.alias("__begins"))
     order = [F.col("__begins"), F.col(IDENTITY)]
