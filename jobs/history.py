@@ -1,27 +1,32 @@
-"""Which values windows have had, what made each, and which refused events belong to them.
+"""Which values windows have had, what made each, and which events belong to them.
 
 ledger + change feed of an output + what was kept of it -> values of each window
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from jobs.evidence.accepted_events import AcceptedEvents, Subject, find_events
 from jobs.read import explain_missing
 from jobs.sessions.exact_session import in_exact_session
-from jobs.show import Wanted, select_windows, show_refused
+from jobs.show import Wanted, of_keys, select_windows, show_refused
 from windowing.admit.table import REFUSED
 from windowing.columns import END, START
+from windowing.errors import UsageError
+from windowing.grid.frame import instant
+from windowing.grid.zone import micros
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.table import read_history
 from windowing.report.frame import records
 from windowing.report.text import plain
+from windowing.revisions.evidence import Untold
 from windowing.revisions.rule import Change, Period, Value, list_values
 from windowing.revisions.table import (
     CHANGE,
@@ -46,15 +51,27 @@ def _tell_value(value: Value) -> dict[str, object]:
     step, known = value.made_by, value.known
     made_by = None
     if step is not None:
-        made_by = {**vars(step), "reprocessed": _tell_period(step.reprocessed)}
+        made_by = {
+            "cause": str(step.cause),
+            "run": step.run,
+            "at": plain(step.at),
+            "reprocessed": _tell_period(step.reprocessed),
+        }
     return {
         "values": plain(value.values),
-        "made_by": plain(made_by),
+        "made_by": made_by,
         "known_from": plain(known.start),
         "known_to": plain(known.end),
         "published": [_tell_period(period) for period in value.published],
         "published_known": value.is_published_known,
     }
+
+
+def _tell_events(events: AcceptedEvents | Untold) -> dict[str, object]:
+    """What is known of the events of a value, as plain JSON values."""
+    if isinstance(events, Untold):
+        return {"events": None, "events_unknown": events.reason}
+    return {"events": events.as_json(), "events_unknown": None}
 
 
 def _tell_period(period: Period | None) -> dict[str, object] | None:
@@ -67,21 +84,27 @@ class WindowHistory:
 
     `identity` has the values that distinguish its row, and `bounds` its newest start and end; None
     where it is not bounded. `refused` has by outcome how many refused events of its key lie inside
-    of them, where only one window is wanted.
+    of them, where only one window is wanted. `events` are by value those that the step has accepted
+    which made it; there are none where they were not asked for.
     """
 
     identity: Mapping[str, Any]
     bounds: tuple[Any, Any]
     values: tuple[Value, ...]
     refused: Mapping[str, int]
+    events: tuple[AcceptedEvents | Untold, ...] = ()
 
     def as_json(self) -> dict[str, object]:
         """The history as plain JSON values."""
+        values = [_tell_value(value) for value in self.values]
+        if self.events:
+            told = zip(values, self.events, strict=True)
+            values = [value | _tell_events(events) for value, events in told]
         return {
             "identity": plain(self.identity),
             START: plain(self.bounds[0]),
             END: plain(self.bounds[1]),
-            "values": [_tell_value(value) for value in self.values],
+            "values": values,
             "refused": dict(self.refused),
         }
 
@@ -109,33 +132,60 @@ class Histories:
 
 
 @in_exact_session
-def history(spark: SparkSession, pipeline: Pipeline, window: Window, wanted: Wanted) -> Histories:
+def history(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    window: Window,
+    wanted: Wanted,
+    events: int | None = None,
+) -> Histories:
     """The values that the wanted windows have had; writes nothing.
 
-    Windows that the output no longer has are among them. Raises UsageError for a key that can't be
-    one, and StateRefused where the table was lost.
+    Windows that the output no longer has are among them. Of each value, the `events` first events
+    are told that its run or backfill has accepted, and how many there were; None reads no source.
+    Raises UsageError for a key that can't be one, and for the events of more than one window, and
+    StateRefused where the table was lost.
     """
     past = read_history(pipeline)
     missing = explain_missing(pipeline, window.name, past)
     if missing is not None:
         return Histories(missing=missing)
     recorded = read_recorded(spark, pipeline, window.name)
-    rows, total = _choose(recorded, wanted)
+    rows, total = _choose(recorded, wanted, select_windows if events is None else _select_one)
+    if events is not None and total > 1:
+        raise UsageError(
+            f"--events: {total:,} windows of {window.name} match, and events are told of one; "
+            "choose it by --key and --at, or by --key and its bounds as --from and --to"
+        )
     told = tuple(_tell_histories(rows, past, window.name, recorded.first))
     if total == 1:
         refused = _count_refused(spark, pipeline, told[0])
         told = (replace(told[0], refused=refused),)
+    if events is not None:
+        told = tuple(_with_events(spark, pipeline, window, past, each, events) for each in told)
     # The first commit has only created the table.
     return Histories(told, total, is_complete=recorded.first <= 1)
 
 
-def _choose(recorded: Recorded, wanted: Wanted) -> tuple[list[dict[str, Any]], int]:
-    """All that is recorded of the first wanted windows, and how many are wanted.
+def _select_one(rows: DataFrame, wanted: Wanted) -> DataFrame:
+    """The rows of wanted windows; where some have just the bounds that are wanted, those alone."""
+    matching = select_windows(rows, wanted)
+    if wanted.start is None or wanted.end is None:
+        return matching
+    begins, ends = (instant(micros(at)) for at in (wanted.start, wanted.end))
+    exact = matching.where((F.col(START) == begins) & (F.col(END) == ends))
+    return matching if exact.isEmpty() else exact
+
+
+def _choose(
+    recorded: Recorded, wanted: Wanted, select: Callable[[DataFrame, Wanted], DataFrame]
+) -> tuple[list[dict[str, Any]], int]:
+    """All that is recorded of the first wanted windows that are selected, and how many there are.
 
     The rows are in order of their window, then of the version.
     """
     all_rows = recorded.changes.unionByName(recorded.newest)
-    matching = select_windows(all_rows, wanted)
+    matching = select(all_rows, wanted)
     begins = F.min(START)
     windows = matching.groupBy(IDENTITY).agg(begins.alias("__begins"))
     order = [F.col("__begins"), F.col(IDENTITY)]
@@ -187,7 +237,29 @@ def _count_refused(
     start, end = window.bounds
     if not isinstance(start, datetime) or not isinstance(end, datetime):
         start = end = None
-    keys = {name: (str(window.identity[name]),) for name in pipeline.source.key}
-    wanted = Wanted(keys, start, end, limit=1)
+    wanted = Wanted(_find_keys(pipeline, window), start, end, limit=1)
     counts = show_refused(spark, pipeline, _OUTCOMES, wanted).counts
     return {outcome: n for outcome, n in counts.items() if n}
+
+
+def _find_keys(pipeline: Pipeline, window: WindowHistory) -> Mapping[str, tuple[str, ...]]:
+    return {name: (str(window.identity[name]),) for name in pipeline.source.key}
+
+
+def _with_events(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    window: Window,
+    past: LedgerHistory,
+    told: WindowHistory,
+    most: int,
+) -> WindowHistory:
+    """The history of a window with at most so many events of each value."""
+    keys = _find_keys(pipeline, told)
+
+    def choose_key(rows: DataFrame, stored_as: Callable[[str], str]) -> DataFrame:
+        return of_keys(rows, {stored_as(name): values for name, values in keys.items()})
+
+    subject = Subject(pipeline, window, past, choose_key, most)
+    events = [find_events(spark, subject, told.identity, value) for value in told.values]
+    return replace(told, events=tuple(events))

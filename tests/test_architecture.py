@@ -118,6 +118,7 @@ RULES = (
     "windowing/location.py",
     "windowing/report/ages.py",
     "windowing/report/periods.py",
+    "windowing/revisions/evidence.py",
     "windowing/report/charts.py",
     "windowing/report/compared.py",
     "windowing/report/facts.py",

@@ -52,6 +52,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "history": (
         "tidemark history orders.yaml hourly --key north --at 2026-03-02T09:30",
+        "tidemark history orders.yaml hourly --key north --at 2026-03-02T09:30 --events",
         "tidemark history orders.yaml hourly --reverse --limit 5 --json",
     ),
     "late": ("tidemark late orders.yaml --outcome quarantined --reverse",),

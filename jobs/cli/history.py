@@ -21,14 +21,17 @@ from jobs.cli.spark import open_to_read
 from jobs.console import Printer
 from windowing.columns import END, REVISION, RUN, START
 from windowing.errors import UsageError
-from windowing.report.text import count, instant, interval
+from windowing.report.text import count, instant, instant_us, interval
+from windowing.spec.duration import Duration
 
 if TYPE_CHECKING:
+    from jobs.evidence.accepted_events import AcceptedEvents
     from jobs.history import Histories, WindowHistory
     from windowing.revisions.rule import Period, Step, Value
     from windowing.spec.pipeline import Pipeline
 
 _MICROSECOND = timedelta(microseconds=1)
+_EVENTS = 20
 
 
 @click.command()
@@ -38,6 +41,15 @@ _MICROSECOND = timedelta(microseconds=1)
 @click.option("--at", type=Instant(), help="Only windows that contain this time.")
 @windows_options
 @limit_option
+@click.option(
+    "--events",
+    type=click.IntRange(min=1),
+    is_flag=False,
+    flag_value=_EVENTS,
+    metavar="[N]",
+    help="Of one window, also tell the events that each run or backfill has accepted, and how late "
+    f"they were; at most the first N of each, {_EVENTS} if not given. This reads the source.",
+)
 def history(
     pipeline: "Pipeline",
     window: str,
@@ -49,6 +61,7 @@ def history(
     end: datetime | None,
     reverse: bool,
     limit: int,
+    events: int | None,
 ) -> None:
     """Show the values that windows have had, and why.
 
@@ -68,7 +81,8 @@ def history(
     from jobs.history import history as read_history
     from jobs.show import Wanted
 
-    found = read_history(session, pipeline, chosen, Wanted(wanted_keys, start, end, reverse, limit))
+    wanted = Wanted(wanted_keys, start, end, reverse, limit)
+    found = read_history(session, pipeline, chosen, wanted, events)
     _print_histories(printer, pipeline, window, found)
     printer.finish({"pipeline": pipeline.name, "window": window, **found.as_json()})
 
@@ -104,6 +118,9 @@ def _print_window(
     )
     rows = [list(_value_cells(value, columns)) for value in window.values]
     printer.data(["known from", "because of", *columns, "published"], rows, title)
+    if window.events:
+        columns_of_events = ["because of", "accepted", "latest behind W", "the first of them"]
+        printer.data(columns_of_events, list(_list_event_cells(window)))
     if window.refused:
         counted = ", ".join(f"{n:,} {outcome}" for outcome, n in window.refused.items())
         printer.line(f"refused events inside of it: {counted}; `tidemark late` shows them")
@@ -118,6 +135,28 @@ def _value_cells(value: "Value", columns: Mapping[str, None]) -> Iterator[Any]:
         yield from (value.values.get(column) for column in columns)
     unseen = "never" if value.is_published_known else "not recorded"
     yield "; ".join(_describe_period(period) for period in value.published) or unseen
+
+
+def _list_event_cells(window: "WindowHistory") -> Iterator[list[Any]]:
+    """By value which events the step has accepted that made it."""
+    from windowing.revisions.evidence import Untold
+
+    for value, events in zip(window.values, window.events, strict=True):
+        step = _describe_step(value.made_by)
+        if isinstance(events, Untold):
+            yield [step, "not known", None, f"because {events.reason}"]
+            continue
+        behind = str(Duration(events.behind_us)) if events.behind_us else "0"
+        yield [step, events.count, behind, "; ".join(_describe_events(events))]
+
+
+def _describe_events(events: "AcceptedEvents") -> Iterator[str]:
+    for event_id, at_us in events.first:
+        name = "" if event_id is None else f"{event_id} at "
+        yield f"{name}{instant_us(at_us)}"
+    left = events.count - len(events.first)
+    if left:
+        yield f"and {left:,} more"
 
 
 def _describe_step(step: "Step | None") -> str | None:

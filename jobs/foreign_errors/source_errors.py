@@ -95,6 +95,11 @@ def lost_version_explained(pipeline: Pipeline) -> Iterator[None]:
         raise StateRefused("SOURCE_VACUUMED", f"{problem}; {advice(pipeline)}") from error
 
 
+def is_version_gone(error: BaseException) -> bool:
+    """Whether a version of a table was not read because its commits or files were deleted."""
+    return any(condition in str(error) for condition in (*_LOST_VERSION, FILE_GONE))
+
+
 def explain_source_error(
     spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt, error: BaseException
 ) -> BaseException:

@@ -116,7 +116,7 @@ def find_touched(
     after = delta.read(spark, pipeline.source.table, until)
     near = cover_rewrites(rewrites)
     weighed = [
-        _weigh(spark, pipeline, _select_near(rows, pipeline, near), after.schema, weight)
+        _weigh(spark, pipeline, select_near(rows, pipeline, near), after.schema, weight)
         for rows, weight in ((after, 1), (before, -1), (appended, -1))
     ]
     # Rows that are there as often as they were, or as they were appended, were not touched.
@@ -130,9 +130,18 @@ def find_touched(
 def _weigh(
     spark: SparkSession, pipeline: Pipeline, rows: DataFrame, columns: T.StructType, weight: int
 ) -> DataFrame:
-    """The events among `rows`, each with a weight: [__digest, __row (the columns), __weight].
+    """The events among `rows`, each with a weight: [__digest, __row (the columns), __weight]."""
+    events = source.shape_rows(conform_rows(rows, columns), pipeline)
+    parts = pipeline.source.part_names
+    digested = with_row_digest(events, earlier_types(spark, pipeline), parts)
+    row = F.struct(*[F.col(quoted(field.name)) for field in columns.fields])
+    return digested.select(DIGEST, row.alias(_ROW), F.lit(weight).alias(_WEIGHT))
 
-    Columns that were added to the source since are null, and types are those it has now.
+
+def conform_rows(rows: DataFrame, columns: T.StructType) -> DataFrame:
+    """Rows of an earlier version of the source with the `columns` that it had later.
+
+    Those that were added since are null, and types are the later ones.
     """
     conformed = []
     for field in columns.fields:
@@ -141,11 +150,7 @@ def _weigh(
             stored = rows.schema[field.name].dataType
             value = _conform(F.col(quoted(field.name)), stored, field.dataType)
         conformed.append(value.alias(field.name))
-    events = source.shape_rows(rows.select(conformed), pipeline)
-    parts = pipeline.source.part_names
-    digested = with_row_digest(events, earlier_types(spark, pipeline), parts)
-    row = F.struct(*[F.col(quoted(field.name)) for field in columns.fields])
-    return digested.select(DIGEST, row.alias(_ROW), F.lit(weight).alias(_WEIGHT))
+    return rows.select(conformed)
 
 
 def _conform(value: Column, stored: T.DataType, wanted: T.DataType) -> Column:
@@ -170,7 +175,7 @@ def _conform(value: Column, stored: T.DataType, wanted: T.DataType) -> Column:
     return value.cast(wanted)
 
 
-def _select_near(rows: DataFrame, pipeline: Pipeline, times: Range | None) -> DataFrame:
+def select_near(rows: DataFrame, pipeline: Pipeline, times: Range | None) -> DataFrame:
     """The rows with an event time of the range, by the statistics of their files; None for all."""
     if times is None:
         return rows

@@ -27,6 +27,7 @@ from jobs.cli.main import main
 from jobs.doctor import Repaired
 from jobs.engine.control import Status as EngineStatus
 from jobs.erase import Erased, Lifted
+from jobs.evidence.accepted_events import AcceptedEvents
 from jobs.explain import News, Plan, Touched
 from jobs.failing import Failing
 from jobs.history import Histories, WindowHistory
@@ -72,6 +73,7 @@ from windowing.report.publications import PastPublication, Publications, RolledB
 from windowing.report.rows import NO_ROWS, Refused, Rows, Seen, StateTable, Version
 from windowing.report.rule import Changed, Publication, Published, RunReport
 from windowing.report.status import Status
+from windowing.revisions.evidence import Untold
 from windowing.revisions.rule import Cause, Period, Value
 from windowing.revisions.rule import Step as MadeBy
 from windowing.source.rule import Followed
@@ -256,6 +258,7 @@ HISTORIES = Histories(
                 Value(None, MadeBy(Cause.UNFINISHED), Period(None, None), ()),
             ),
             {"late": 1, "partial": 2, "duplicate": 3, "quarantined": 4},
+            (Untold("why"), AcceptedEvents(1, 60, (("e", 0),)), Untold("why")),
         ),
         WindowHistory({"place": "EWR"}, (None, None), (), {}),
     ),

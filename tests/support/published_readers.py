@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import duckdb
+import polars as pl
 import pyarrow as pa
 from deltalake import DeltaTable
 
@@ -43,6 +44,7 @@ def read_by_each(table: Location, column: str, value: str) -> dict[str, list[Row
     schema = pa.schema(opened.schema().to_arrow())
     dataset = opened.to_pyarrow_dataset()
     duck = duckdb.from_arrow(dataset)
+    lazy = pl.scan_delta(opened)
     literal = f"'{value}'"
     halves = {
         "PyArrow, filtered": [
@@ -55,11 +57,16 @@ def read_by_each(table: Location, column: str, value: str) -> dict[str, list[Row
         "DuckDB, filtered": [
             duck.filter(f"{column} {op} {literal}").to_arrow_table() for op in ("=", "<>")
         ],
+        "Polars, filtered": [
+            lazy.filter(condition).collect().to_arrow()
+            for condition in (pl.col(column) == value, pl.col(column) != value)
+        ],
     }
     whole = {
         "delta-rs": opened.to_pyarrow_table(),
         "pandas": pa.Table.from_pandas(opened.to_pandas(), schema=schema),
         "DuckDB": duck.to_arrow_table(),
+        "Polars": lazy.collect().to_arrow(),
     }
     if table.is_local:
         # Trino and others read the files by themselves, with no other type than those of the log.

@@ -5,7 +5,7 @@ published
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -82,13 +82,14 @@ class Step:
     """A step of the ledger as the cause of a value; `at` is when it began.
 
     `run` is the run that it was, or the newest one before it. `reprocessed` is the range of event
-    time of a backfill.
+    time of a backfill. `seq` is the number of the entry with which it ended.
     """
 
     cause: Cause
     run: int | None = None
     at: datetime | None = None
     reprocessed: Period | None = None
+    seq: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -240,7 +241,7 @@ def find_step(past: LedgerHistory, window: str, version: int) -> Step:
 def _describe_step(entry: LedgerEntry) -> Step:
     cause = _find_cause(entry)
     at = None if entry.at is None else moment(entry.at)
-    return Step(cause, entry.run, at, _find_range(entry))
+    return Step(cause, entry.run, at, _find_range(entry), entry.seq)
 
 
 def _find_range(entry: LedgerEntry) -> Period | None:

@@ -29,6 +29,11 @@ def is_inside_snapshot(offsets: str) -> bool:
     return bool(_parse_offset(offsets)["isStartingVersion"]) and is_inside_version(offsets)
 
 
+def is_before_snapshot(offsets: str) -> bool:
+    """Whether the stream stood before the first row of the version with which it began."""
+    return bool(_parse_offset(offsets)["isStartingVersion"]) and not is_inside_version(offsets)
+
+
 def move_to_end(offsets: str) -> str:
     """Where the stream stands once it has read the rest of the version it is inside of."""
     *above, _ = offsets.splitlines()

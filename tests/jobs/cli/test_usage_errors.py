@@ -217,6 +217,7 @@ WRONG = [
         ["history", "{spec}", "hourly", "--at", "2013-01-01", "--to", "2013-01-02"],
         "--at names the windows already",
     ),
+    (["history", "{spec}", "hourly", "--events", "0"], "--events"),
     (["show", "{spec}"], "missing argument 'WINDOW'"),
     (
         ["show", "{spec}", "houry"],

@@ -1,0 +1,1 @@
+"""Which events a step has accepted into a window."""
