@@ -93,8 +93,8 @@ def refuse_shared(directory: Path, mount: Mount | None, allowed: str) -> None:
         return
     raise UsageError(
         f"{directory} lies in a file system of type {mount.type}, mounted at {mount.directory}, "
-        "where locks and renames do not keep two machines apart; use a local disk or S3, or set "
-        f"{VARIABLE}={mount.type} if one machine alone ever writes there"
+        "where locks and renames do not keep two machines apart; use a local disk, S3 or HDFS, or "
+        f"set {VARIABLE}={mount.type} if one machine alone ever writes there"
     )
 
 

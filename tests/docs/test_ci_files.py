@@ -1,4 +1,7 @@
-"""CI and pre-commit run what developers run: the targets of make, the tools of bin/lint."""
+"""CI and pre-commit run what developers run: the targets of make, the tools of bin/lint.
+
+The page of reliability says which of the tests CI runs, and which it does not.
+"""
 
 import re
 from pathlib import Path
@@ -13,6 +16,37 @@ HOOKS: dict[str, Any] = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_t
 LINT = [
     line for line in (ROOT / "bin/lint").read_text().splitlines() if line.startswith(".venv/bin/")
 ]
+
+CALLED = set(re.findall(r"^ *make ([a-z0-9-]+)", (ROOT / ".ci/run").read_text(), re.MULTILINE))
+TESTS = re.compile(r"^((?:test|seeded|torture|soak)[a-z0-9-]*): setup", re.MULTILINE)
+"""Targets that run tests."""
+PARTS = {"test-spark", "test-others", "test-without-jvm", "test-airflow"}
+"""What `make test` consists of."""
+
+
+def read_about_ci() -> tuple[set[str], set[str]]:
+    """The targets that the page says CI runs, and those that it says it does not."""
+    page = (ROOT / "docs/reliability.md").read_text()
+    section = page.partition("### What continuous integration runs\n")[2].partition("\n## ")[0]
+    runs, _, others = section.partition("\nNothing else runs by itself.")
+    named = re.compile(r"`make ([a-z0-9-]+)`")
+    return set(named.findall(runs)), set(named.findall(others))
+
+
+def test_the_page_names_what_ci_runs_and_what_it_does_not() -> None:
+    runs, others = read_about_ci()
+    assert runs == CALLED | {"test-fast"}
+    targets = set(TESTS.findall((ROOT / "Makefile").read_text()))
+    assert others == targets - runs - PARTS
+
+
+def test_the_page_says_for_how_long_ci_runs_deep_tests() -> None:
+    minutes = re.search(r"test-deep-part MINUTES=(\d+)", (ROOT / ".ci/run").read_text())
+    assert minutes is not None
+    page = (ROOT / "docs/reliability.md").read_text()
+    assert f"`make test-deep-part` with {minutes[1]} minutes" in page
+    contributing = (ROOT / "CONTRIBUTING.md").read_text()
+    assert f"`.ci/run` those of {minutes[1]} after the quick suite" in contributing
 
 
 def test_ci_calls_targets_of_make() -> None:

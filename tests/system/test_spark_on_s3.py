@@ -1,13 +1,14 @@
 """Spark sessions and delta-rs at once on tables of one S3 server."""
 
 import subprocess
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from itertools import count
+from multiprocessing import get_context
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError
 
 from jobs.foreign_errors.commit_errors import explain_commit_error
@@ -18,7 +19,8 @@ from windowing.storage.s3_settings import read_s3_settings
 from windowing.storage.spark_internals import FENCED
 
 VERSIONS = 150
-OF_SPARK = 20
+"""How many versions two writers make together, as far as there is time."""
+ONCE = CommitProperties(max_commit_retries=0)
 _NUMBERS = count(1)
 
 
@@ -46,16 +48,32 @@ def lake(bucket: str) -> str:
     return f"{bucket}/lake-{next(_NUMBERS)}"
 
 
-def append_by_rust(table: str, options: dict[str, str], first: int, rows: int) -> list[int]:
+def append_by_rust(table: str, options: dict[str, str], rows: Sequence[int]) -> list[int]:
     """Appends rows by a commit each, without a retry; those that were acknowledged."""
     done = []
-    for each in range(first, first + rows):
+    for each in rows:
         try:
-            write_deltalake(table, pa.table({"id": [each]}), mode="append", storage_options=options)
+            write_deltalake(
+                table,
+                pa.table({"id": [each]}),
+                mode="append",
+                storage_options=options,
+                commit_properties=ONCE,
+            )
             done.append(each)
         except CommitFailedError:
             continue
     return done
+
+
+def append_all_by_rust(table: str, options: dict[str, str], rows: Sequence[int]) -> int:
+    """Appends all rows by a commit each, again where that was refused; how often it was."""
+    left, refused = [*rows], 0
+    while left:
+        done = append_by_rust(table, options, left)
+        refused += len(left) - len(done)
+        left = [row for row in left if row not in done]
+    return refused
 
 
 def rows_by_rust(table: str, options: dict[str, str]) -> list[int]:
@@ -63,36 +81,60 @@ def rows_by_rust(table: str, options: dict[str, str]) -> list[int]:
     return sorted(found.to_pyarrow_table(columns=["id"]).column("id").to_pylist())
 
 
+def check_table(one: SparkOnS3, table: str, rust: dict[str, str], rows: list[int]) -> None:
+    """Both readers find these rows and no other, and as many versions."""
+    assert one.ask("read", table) == rows
+    assert rows_by_rust(table, rust) == rows
+    assert DeltaTable(table, storage_options=rust).version() == len(rows) - 1
+
+
+@pytest.mark.parametrize("versions", [20, pytest.param(VERSIONS, marks=pytest.mark.deep)])
 def test_two_sparks_lose_and_double_nothing(
-    one: SparkOnS3, jvm: None, s3_server: S3Server, lake: str, rust: dict[str, str]
+    one: SparkOnS3,
+    jvm: None,
+    s3_server: S3Server,
+    lake: str,
+    rust: dict[str, str],
+    versions: int,
 ) -> None:
-    table = f"s3a://{lake}/table"
+    table, each = f"s3a://{lake}/table", versions // 2
     with started_spark(s3_server.environ) as other:
         one.ask("append", table, 0, 1)
-        one.begin("append", table, 100, 10)
-        other.begin("append", table, 200, 10)
-        assert (one.end(), other.end()) == (10, 10)
-    expected = [0, *range(100, 110), *range(200, 210)]
-    assert one.ask("read", table) == expected
-    assert rows_by_rust(table, rust) == expected
-    assert DeltaTable(table, storage_options=rust).version() == 20
+        one.begin("append", table, 1000, each)
+        other.begin("append", table, 2000, each)
+        assert (one.end(), other.end()) == (each, each)
+    check_table(one, table, rust, [0, *range(1000, 1000 + each), *range(2000, 2000 + each)])
 
 
+@pytest.mark.parametrize("of_spark", [20, pytest.param(VERSIONS, marks=pytest.mark.deep)])
 def test_spark_and_delta_rs_lose_and_double_nothing(
-    one: SparkOnS3, lake: str, rust: dict[str, str]
+    one: SparkOnS3, lake: str, rust: dict[str, str], of_spark: int
 ) -> None:
+    """Whoever has more to do goes on alone at the end; who is refused says so."""
     table = f"s3a://{lake}/table"
     one.ask("append", table, 0, 1)
     with ThreadPoolExecutor(1) as pool:
-        one.begin("append", table, 1, OF_SPARK)
-        by_rust = pool.submit(append_by_rust, table, rust, 1000, VERSIONS)
-        assert one.end() == OF_SPARK
+        one.begin("append", table, 1, of_spark)
+        by_rust = pool.submit(append_by_rust, table, rust, range(1000, 1000 + VERSIONS))
+        assert one.end() == of_spark
         done = by_rust.result()
-    expected = [*range(OF_SPARK + 1), *done]
-    assert one.ask("read", table) == expected
-    assert rows_by_rust(table, rust) == expected
-    assert DeltaTable(table, storage_options=rust).version() == OF_SPARK + len(done)
-    assert len(done) > VERSIONS - OF_SPARK * 3
+    check_table(one, table, rust, [*range(of_spark + 1), *done])
+    assert len(done) > VERSIONS // 2
+
+
+def test_two_of_delta_rs_lose_and_double_nothing(
+    one: SparkOnS3, lake: str, rust: dict[str, str]
+) -> None:
+    """Each of 150 versions is one of both, until all rows are there."""
+    table = f"s3a://{lake}/table"
+    one.ask("append", table, 0, 1)
+    ranges = [range(first, first + VERSIONS // 2) for first in (1000, 2000)]
+    # Threads of one process share a connection, and processes have their own.
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        writing = [pool.submit(append_all_by_rust, table, rust, rows) for rows in ranges]
+        refused = [each.result() for each in writing]
+    check_table(one, table, rust, [0, *ranges[0], *ranges[1]])
+    assert sum(refused), "they have met"
 
 
 def test_who_was_overtaken_commits_nothing_more(
@@ -103,7 +145,7 @@ def test_who_was_overtaken_commits_nothing_more(
     assert FENCED in one.ask("append", table, 0, 1)
     one.ask("allow", table, 0)
     assert one.ask("append", table, 0, 2) == 2
-    assert append_by_rust(table, rust, 100, 1) == [100]
+    assert append_by_rust(table, rust, [100]) == [100]
     for refused in (one.ask("append", table, 2, 1), one.ask("merge", table, 3)):
         assert f"{FENCED}: version 3 of {table} may not be committed" in refused
         assert isinstance(explain_commit_error(refused), Busy)

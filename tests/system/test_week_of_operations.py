@@ -26,11 +26,13 @@ from tests.oracle import Event, Session
 from tests.support.long_lived_pipeline import MINUTE
 from tests.support.operated_lake import SPEC, OperatedLake, list_recipes
 from tests.support.pipeline_under_test import AGGREGATES, ARRIVAL
+from tests.support.published_readers import Row, open_delta, to_rows
 from tests.support.release_lake import restored
 from tests.support.small_disk import fill_disk, small_disk
 from tests.support.stored_rows import list_stored
 from tests.support.tutorial import checkout
 from windowing.grid.zone import micros
+from windowing.merge.rule import published_name
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "data" / "lake-form-2.tar.xz"
@@ -174,10 +176,11 @@ def change_a_window(lake: OperatedLake) -> None:
 
 def take_bad_rows_out(lake: OperatedLake) -> None:
     """Thursday: five orders were wrong, and somebody has seen the numbers."""
+    publish(lake)
     when = newest(lake) - 20 * MINUTE
     bad = [Event("a", when + n * MINUTE, 5000, f"bad-order-{n}", n) for n in range(5)]
     lake.deliver(*bad)
-    publish(lake)
+    go_back(lake)
     lake.check()
     words = {"SOURCE": str(lake.here / "source"), "price > 1000": "value > 1000"}
     recipe = lake.recipe("operations/backfill-and-corrections.md", "Take bad rows out", **words)
@@ -190,6 +193,22 @@ def take_bad_rows_out(lake: OperatedLake) -> None:
     lake.forget_rows(*bad)
     lake.check()
     lake.deliver()
+
+
+def go_back(lake: OperatedLake) -> None:
+    """The wrong numbers are published, and until they are repaired readers get those before."""
+    right, seen = list_publications(lake)[-1], read_published(lake, "hourly")
+    publish(lake)
+    assert read_published(lake, "hourly") != seen
+    number = str(right["publication"])
+    page = "operations/backfill-and-corrections.md"
+    recipe = lake.recipe(page, "Go back to an earlier publication", NUMBER=number)
+    assert f"from publication {number}" in next(recipe)
+    assert next(recipe, None) is None
+    newest_one = list_publications(lake)[-1]
+    assert newest_one["rolled_back_to"] == right["publication"]
+    assert newest_one["outputs"] == right["outputs"]
+    assert read_published(lake, "hourly") == seen
 
 
 def erase_a_customer(lake: OperatedLake) -> None:
@@ -345,6 +364,18 @@ def publish(lake: OperatedLake) -> None:
     """Validates and publishes the newest versions."""
     for command in ("validate", "publish"):
         lake.expect_code(0, command, SPEC)
+
+
+def list_publications(lake: OperatedLake) -> list[dict[str, Any]]:
+    """What `publish --list` tells of each publication, oldest first."""
+    done = lake.type_command("publish", SPEC, "--list", "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["publications"]
+
+
+def read_published(lake: OperatedLake, name: str) -> list[Row]:
+    """The rows of an output that readers see."""
+    return to_rows(open_delta(lake.lab.pipeline.table(published_name(name))).to_pyarrow_table())
 
 
 def newest(lake: OperatedLake) -> int:

@@ -74,7 +74,7 @@ def test_a_shared_file_system_is_refused_unless_it_is_named(kind: str) -> None:
         refuse_shared(Path("/data/lake/trips"), mount, "ext4, nfs3")
     assert str(met.value) == (
         f"/data/lake/trips lies in a file system of type {kind}, mounted at /data, where locks and "
-        "renames do not keep two machines apart; use a local disk or S3, or set "
+        "renames do not keep two machines apart; use a local disk, S3 or HDFS, or set "
         f"TIDEMARK_ALLOW_FILE_SYSTEMS={kind} if one machine alone ever writes there"
     )
     refuse_shared(Path("/data/lake/trips"), mount, f"zfs, {kind}")
