@@ -20,7 +20,15 @@ CODE = [
 ]
 DAGS = ast.parse((ROOT / "tidemark" / "dags.py").read_text())
 INTERNAL = re.compile(r"\b(?:from|import) (?:dags|expectations|jobs|windowing)\b")
-OTHERS = {*sys.stdlib_module_names, "airflow", "pyspark"}
+OTHERS = {
+    *sys.stdlib_module_names,
+    "airflow",
+    "deltalake",
+    "psycopg",
+    "pyarrow",
+    "pyiceberg",
+    "pyspark",
+}
 
 
 def imported_from(code: str) -> dict[str, set[str]]:

@@ -88,7 +88,7 @@ def propose(rows: Rows) -> Proposal | None:
     return Proposal(
         event_time=Proposed(event_time.written, event_time.why),
         zone=_propose_zone(event_time),
-        key=_propose_key(key, columns),
+        key=_propose_key(key, left),
         event_id=None if event_id is None else _propose_id(event_id, columns[event_id]),
         delay=_propose_delay(event_time.us),
         allowed_lateness=_propose_lateness(event_time.us),
@@ -214,10 +214,27 @@ def _find_key(columns: Mapping[str, Sequence[Any]]) -> str | None:
 
 def _propose_key(name: str | None, columns: Mapping[str, Sequence[Any]]) -> Proposed:
     if name is None:
-        first = next(iter(columns))
-        return Proposed(f"[{first}]", "no column groups events; choose what windows are about")
+        first = next((name for name, values in columns.items() if _is_label(values)), FILE)
+        nested = _find_key(_fields_of(columns))
+        advice = "" if nested is None else f", such as {nested}"
+        why = f"no column groups events; choose what windows are about{advice}"
+        return Proposed(f"[{first}]", why)
     different = len(set(columns[name]))
     return Proposed(f"[{name}]", f"{different:,} different values; windows are made for each")
+
+
+def _fields_of(columns: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+    """The fields of columns that are structs, as a spec names them.
+
+    Those whose names would need backticks are left out.
+    """
+    found: dict[str, list[Any]] = {}
+    for name, values in columns.items():
+        for value in values:
+            for field, part in value.items() if isinstance(value, dict) else ():
+                if part is not None and f"{name}{field}".isidentifier():
+                    found.setdefault(f"{name}.{field}", []).append(part)
+    return found
 
 
 def _propose_delay(times: Sequence[int]) -> Proposed:

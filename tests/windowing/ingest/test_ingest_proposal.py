@@ -45,6 +45,29 @@ def test_time_key_and_id_are_found() -> None:
 
 
 @pytest.mark.parametrize(
+    ("more", "key", "advice"),
+    [
+        ({"part": str}, "[part]", "windows are about"),
+        ({"share": lambda n: n / 7}, "[source_file]", "windows are about"),
+        (
+            {"device": lambda n: {"Home Town": "x", "site": "ab"[n % 2], "share": n / 7}},
+            "[source_file]",
+            "windows are about, such as device.site",
+        ),
+    ],
+)
+def test_a_key_that_no_column_is_for_is_one_that_a_pipeline_can_have(
+    more: dict[str, Any], key: str, advice: str
+) -> None:
+    found = [row | {"source_file": "1.csv"} for row in rows(**more)]
+    for row in found:
+        del row["shop"]
+    proposal = proposed(found)
+    assert proposal.key.value == key
+    assert proposal.key.why == f"no column groups events; choose what {advice}"
+
+
+@pytest.mark.parametrize(
     ("column", "value", "written"),
     [
         ("happened", AT, "happened"),
