@@ -1,5 +1,9 @@
 """Names of columns, in one place. Two underscores mark helpers that no output table shows."""
 
+from collections.abc import Sequence
+
+Names = Sequence[str]
+"""Names of columns, such as those that make a key."""
 TIME = "__t"
 """Event time, microseconds since 1970, BIGINT."""
 WHY = "__why"

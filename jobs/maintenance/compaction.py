@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from jobs.microbatch.context import RunContext
-from windowing.aggregates.algebra import Part
+from windowing.aggregates.algebra import Part, merge_parts
 from windowing.columns import BATCH, FIRST, GENERATION, JUDGED, LAST, PANE, RUN, START
 from windowing.crash import crashpoint
 from windowing.location import Location
@@ -125,8 +125,7 @@ def _merge_crowds(path: Location, rows: DataFrame, crowd: Crowd, kept: Sequence[
         F.max(GENERATION).alias(GENERATION),
         F.lit(COMPACTED).cast("bigint").alias(BATCH),
     ]
-    merged_parts = [part.merged() for part in kept]
-    grouped = old.groupBy(*crowd.group).agg(*merged_parts, *stamps, *crowd.ends)
+    grouped = old.groupBy(*crowd.group).agg(*merge_parts(kept), *stamps, *crowd.ends)
     columns = [c for c in rows.columns if c != _GROUP]
     merged = grouped.withColumn(JUDGED, crowd.judged).select(*columns)
     new = pin_rows(merged)

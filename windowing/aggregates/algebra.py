@@ -86,6 +86,25 @@ class Part:
         return found.alias(self.name)
 
 
+Parts = Sequence[Part]
+"""The stored columns of one or several aggregates."""
+
+
+def name_parts(parts: Parts) -> list[str]:
+    """The names of the columns."""
+    return [part.name for part in parts]
+
+
+def lift_parts(parts: Parts) -> list[Column]:
+    """The parts of a group of events, for `agg`."""
+    return [part.lifted() for part in parts]
+
+
+def merge_parts(parts: Parts) -> list[Column]:
+    """The parts of a group of partials, for `agg`."""
+    return [part.merged() for part in parts]
+
+
 @dataclass(frozen=True)
 class Input:
     """What an aggregate is computed from.

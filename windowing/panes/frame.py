@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing.aggregates.algebra import FRACTIONS, Algebra, Input, Part, rows_part
+from windowing.aggregates.algebra import FRACTIONS, Algebra, Input, Part, lift_parts, rows_part
 from windowing.aggregates.catalog import AGGREGATES
 from windowing.columns import FIRST, LAST, PANE, ROWS, TIME
 from windowing.expressions.compile import compile_condition
@@ -73,8 +73,7 @@ def aggregate_panes(
     # A pane begins at the last boundary of any grid. `greatest` refuses a single column.
     last_boundary = boundaries[0] if len(boundaries) == 1 else F.greatest(*boundaries)
     pane_start = F.timestamp_micros(last_boundary).alias(PANE)
-    lifted = [part.lifted() for part in kept]
-    return accepted.groupBy(*keys, pane_start).agg(*lifted)
+    return accepted.groupBy(*keys, pane_start).agg(*lift_parts(kept))
 
 
 def aggregate_fragments(
@@ -86,9 +85,8 @@ def aggregate_fragments(
     """
     first_event = F.timestamp_micros(F.min(TIME)).alias(FIRST)
     last_event = F.timestamp_micros(F.max(TIME)).alias(LAST)
-    lifted = [part.lifted() for part in kept]
     chains = add_event_chains(accepted, keys, gap_us).groupBy(*keys, "__chain")
-    return chains.agg(first_event, last_event, *lifted).drop("__chain")
+    return chains.agg(first_event, last_event, *lift_parts(kept)).drop("__chain")
 
 
 def add_event_chains(events: DataFrame, keys: Sequence[str], gap_us: int) -> DataFrame:

@@ -3,6 +3,7 @@
 `_us` is whole microseconds. Every window is half-open, [start, end).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from windowing.grid.rule import Grid
@@ -196,6 +197,8 @@ class Punctuation:
 
 Aligned = Tumbling | Sliding | Cumulate
 """Windows whose bounds are the same for every key."""
+AlignedWindows = Sequence[Aligned]
+"""Some of them, which are made in one pass."""
 AnySession = Session | CappedSession
 EventDriven = Count | Delta | Punctuation
 """Windows of events in order, which run from their first to their last event."""

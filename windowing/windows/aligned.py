@@ -19,14 +19,15 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from windowing.aggregates.algebra import Part
-from windowing.columns import END, FROM, HIGH, JUDGED, LOW, PANE, START, TO, TOUCHED, WINDOW
+from windowing.aggregates.algebra import Parts, name_parts
+from windowing.columns import END, FROM, HIGH, JUDGED, LOW, PANE, START, TO, TOUCHED, WINDOW, Names
 from windowing.grid.frame import index
 from windowing.grid.range import Range
 from windowing.grid.rule import Grid
 from windowing.panes.rule import windows_of_pane
-from windowing.spec.kinds import Aligned, Tumbling
+from windowing.spec.kinds import Aligned, AlignedWindows, Tumbling
 from windowing.windows.grid_kind import kind_of
+from windowing.windows.keyed_rows import Ends, list_numbers
 from windowing.windows.merge_by_window import merge_by_window
 from windowing.windows.merging import Merge
 from windowing.windows.sliding import MANY
@@ -38,7 +39,7 @@ from windowing.windows.together import (
 
 
 def place_panes(
-    panes: DataFrame, windows: Sequence[Aligned], lateness_us: int | None, within: Range
+    panes: DataFrame, windows: AlignedWindows, lateness_us: int | None, within: Range
 ) -> DataFrame:
     """Adds the first and the last window number that each pane counts in, `__low` and `__high`.
 
@@ -52,10 +53,11 @@ def place_panes(
     return placed.where(F.col(LOW) <= F.col(HIGH))
 
 
-def _find_numbers(window: Aligned, lateness_us: int | None, within: Range) -> tuple[Column, Column]:
+def _find_numbers(window: Aligned, lateness_us: int | None, within: Range) -> Ends:
     """The first and the last window number that a pane counts in."""
     kind = kind_of(window)
-    low, high = kind.find_windows(index(kind.steps, F.unix_micros(PANE), within))
+    step = index(kind.steps, F.unix_micros(PANE), within)
+    low, high = kind.find_windows(step)
     if lateness_us is not None:
         last_closed = _find_last_closed(kind.steps, lateness_us, within)
         low = F.greatest(low, kind.find_first_open(last_closed))
@@ -67,17 +69,19 @@ def _find_last_closed(steps: Grid, lateness_us: int, within: Range) -> Column:
 
     judged_by is null where no watermark judged the events: in a first run, or in a backfill.
     """
-    first, last = F.lit(within.low_us), F.lit(within.high_us)
+    first = F.lit(within.low_us)
+    last = F.lit(within.high_us)
     closed_us = F.least(F.unix_micros(JUDGED) - lateness_us, last)
     is_known = F.col(JUDGED).isNotNull() & (closed_us >= first)
-    return F.when(is_known, index(steps, F.greatest(closed_us, first), within))
+    last_closed = index(steps, F.greatest(closed_us, first), within)
+    return F.when(is_known, last_closed)
 
 
 def merge_stretches(
     panes: DataFrame,
-    windows: Sequence[Aligned],
-    keys: Sequence[str],
-    kept: Sequence[Part],
+    windows: AlignedWindows,
+    keys: Names,
+    kept: Parts,
     lateness_us: int | None,
     within: Range,
 ) -> DataFrame:
@@ -88,12 +92,13 @@ def merge_stretches(
     placed = place_panes(panes, windows, lateness_us, within)
     found = []
     for merge, places in find_merges(windows, kept).items():
-        own = placed if len(places) == len(windows) else placed.where(F.col(WINDOW).isin(places))
+        is_own = F.col(WINDOW).isin(places)
+        own = placed if len(places) == len(windows) else placed.where(is_own)
         found.append(merge(own, keys, kept))
     return reduce(DataFrame.unionByName, found)
 
 
-def find_merges(windows: Sequence[Aligned], kept: Sequence[Part]) -> dict[Merge, list[int]]:
+def find_merges(windows: AlignedWindows, kept: Parts) -> dict[Merge, list[int]]:
     """By how panes are merged, the places of the windows that this is for.
 
     Several windows are merged alike as far as that costs little.
@@ -113,10 +118,10 @@ def has_one_pane(window: Aligned, cuts: Sequence[Grid]) -> bool:
 
 def merge_different_panes(
     panes: DataFrame,
-    windows: Sequence[Aligned],
+    windows: AlignedWindows,
     cuts: Sequence[Grid],
-    keys: Sequence[str],
-    kept: Sequence[Part],
+    keys: Names,
+    kept: Parts,
     lateness_us: int | None,
     within: Range,
 ) -> DataFrame:
@@ -129,16 +134,15 @@ def merge_different_panes(
         return merge_stretches(panes, windows, keys, kept, lateness_us, within)
     placed = place_panes(panes, windows, lateness_us, within)
     bounds = [F.col(LOW).alias(FROM), F.col(HIGH).alias(TO)]
-    names = [part.name for part in kept]
-    return placed.select(*keys, *bounds, *names, TOUCHED)
+    return placed.select(*keys, *bounds, *name_parts(kept), TOUCHED)
 
 
-def list_windows(stretches: DataFrame, windows: Sequence[Aligned], within: Range) -> DataFrame:
+def list_windows(stretches: DataFrame, windows: AlignedWindows, within: Range) -> DataFrame:
     """Every window of `stretches`, each once and without windows of no length.
 
     [keys, from, to, ...] -> [keys, window_start, window_end, ...].
     """
-    each = stretches.withColumn(FROM, F.explode(F.sequence(FROM, TO))).drop(TO)
+    each = stretches.withColumn(FROM, list_numbers(FROM, TO)).drop(TO)
     repeated = [kind_of(window).is_repeated(F.col(FROM), within) for window in windows]
     known = [is_repeated for is_repeated in repeated if is_repeated is not None]
     if not known:
@@ -150,17 +154,20 @@ def list_windows(stretches: DataFrame, windows: Sequence[Aligned], within: Range
     return bound_lasting_windows(lasting, windows, within)
 
 
-def bound_lasting_windows(
-    numbered: DataFrame, windows: Sequence[Aligned], within: Range
-) -> DataFrame:
+def bound_lasting_windows(numbered: DataFrame, windows: AlignedWindows, within: Range) -> DataFrame:
     """`bound_windows` without windows of no length, because a zone's clock may jump over some."""
-    return bound_windows(numbered, windows, within).where(F.col(START) < F.col(END))
+    bounded = bound_windows(numbered, windows, within)
+    return bounded.where(F.col(START) < F.col(END))
 
 
-def bound_windows(numbered: DataFrame, windows: Sequence[Aligned], within: Range) -> DataFrame:
+def bound_windows(numbered: DataFrame, windows: AlignedWindows, within: Range) -> DataFrame:
     """Numbers become bounds: [keys, from, ...] -> [keys, window_start, window_end, ...]."""
     if len(windows) > 1:
         return add_bounds_of_each(numbered, windows, within, START, END).drop(FROM)
-    start_us, end_us = kind_of(windows[0]).find_bounds(F.col(FROM), within)
-    bounds = {START: F.timestamp_micros(start_us), END: F.timestamp_micros(end_us)}
+    kind = kind_of(windows[0])
+    start_us, end_us = kind.find_bounds(F.col(FROM), within)
+    bounds = {
+        START: F.timestamp_micros(start_us),
+        END: F.timestamp_micros(end_us),
+    }
     return numbered.withColumns(bounds).drop(FROM)

@@ -11,19 +11,17 @@ A `*` begins a stretch, `-` is the window without parts after it, and `b` stands
 the first window.
 """
 
-from collections.abc import Sequence
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from windowing.aggregates.algebra import Part
-from windowing.columns import FROM, TO
+from windowing.aggregates.algebra import Parts, name_parts
+from windowing.columns import FROM, TO, Names
 from windowing.grid.frame import div
 from windowing.grid.range import Range
 from windowing.grid.zone import longest_jump_us
 from windowing.spec.kinds import Aligned, Cumulate
 from windowing.windows.aligned import bound_lasting_windows, bound_windows
-from windowing.windows.keyed_rows import order_rows
+from windowing.windows.keyed_rows import find_next_number, list_numbers
 
 BEFORE, GROUP = "__before", "__group"
 """True for points that stand for what was before a key's first window; the group to compare in."""
@@ -33,8 +31,8 @@ _FOLLOWS = "__follows"
 def list_points(
     stretches: DataFrame,
     window: Aligned,
-    keys: Sequence[str],
-    kept: Sequence[Part],
+    keys: Names,
+    kept: Parts,
     within: Range,
 ) -> DataFrame:
     """Every window at which the value may differ from the one before.
@@ -48,18 +46,21 @@ def list_points(
     """
     grouped = stretches.withColumn(GROUP, _find_group(window).cast("bigint"))
     number = [*keys, GROUP, FROM]
-    begins = grouped.select(*number, *(part.name for part in kept))
+    begins = grouped.select(*number, *name_parts(kept))
     nothing = []
     for part in kept:
         no_value = F.lit(None).cast(begins.schema[part.name].dataType)
         nothing.append(no_value.alias(part.name))
-    before_first = grouped.groupBy(*keys, GROUP).agg((F.min(FROM) - 1).alias(FROM))
-    before = before_first.select(*number, *nothing)
+    before_first = (F.min(FROM) - 1).alias(FROM)
+    groups = grouped.groupBy(*keys, GROUP)
+    before = groups.agg(before_first).select(*number, *nothing)
     if not isinstance(window, Cumulate):
         after = _list_windows_after(grouped, window, keys, within)
         begins = begins.unionByName(after.select(*number, *nothing))
-    found = bound_lasting_windows(begins, [window], within).withColumn(BEFORE, F.lit(False))
-    marked = bound_windows(before, [window], within).withColumn(BEFORE, F.lit(True))
+    bounded = bound_lasting_windows(begins, [window], within)
+    bounded_before = bound_windows(before, [window], within)
+    found = bounded.withColumn(BEFORE, F.lit(False))
+    marked = bounded_before.withColumn(BEFORE, F.lit(True))
     return found.unionByName(marked)
 
 
@@ -71,19 +72,23 @@ def _find_group(window: Aligned) -> Column:
 
 
 def _list_windows_after(
-    grouped: DataFrame, window: Aligned, keys: Sequence[str], within: Range
+    grouped: DataFrame, window: Aligned, keys: Names, within: Range
 ) -> DataFrame:
     """The window right after each stretch that no other follows directly: [keys, group, from].
 
     It is more than one where a zone's clock may have jumped over it: those of no length are left
     out later.
     """
-    next_stretch = F.lead(FROM).over(order_rows([*keys, GROUP], FROM))
+    next_stretch = find_next_number([*keys, GROUP])
     longest_jump = longest_jump_us(window.grid.zone, within.low_us, within.high_us)
     skipped = longest_jump // window.grid.step_us
+    follows = F.col(_FOLLOWS)
     first = F.col(TO) + 1
-    last = F.least(F.col(TO) + (1 + skipped), F.col(_FOLLOWS) - 1)
-    is_last_of_key = F.col(_FOLLOWS).isNull()
-    has_gap_after = F.col(_FOLLOWS) > first
-    alone = grouped.withColumn(_FOLLOWS, next_stretch).where(is_last_of_key | has_gap_after)
-    return alone.select(*keys, GROUP, F.explode(F.sequence(first, last)).alias(FROM))
+    last_skipped = first + skipped
+    last = F.least(last_skipped, follows - 1)
+    is_last_of_key = follows.isNull()
+    has_gap_after = follows > first
+    with_next = grouped.withColumn(_FOLLOWS, next_stretch)
+    alone = with_next.where(is_last_of_key | has_gap_after)
+    numbers = list_numbers(first, last).alias(FROM)
+    return alone.select(*keys, GROUP, numbers)

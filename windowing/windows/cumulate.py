@@ -11,20 +11,19 @@ Boundaries are counted across periods. In periods of 3 steps:
 So step 1, which begins at boundary 1, is in the windows 2 and 3.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from windowing.aggregates.algebra import Part
-from windowing.columns import FROM, HIGH, LOW, TO, TOUCHED
+from windowing.aggregates.algebra import Parts
+from windowing.columns import FROM, HIGH, LOW, TO, TOUCHED, Names
 from windowing.grid.frame import boundary, div, index
 from windowing.grid.range import Range
 from windowing.grid.rule import Grid
 from windowing.panes.rule import longest_span
 from windowing.spec.kinds import Cumulate
-from windowing.windows.keyed_rows import order_rows, up_to_row
+from windowing.windows.keyed_rows import Ends, order_rows, up_to_row
 from windowing.windows.merging import Merge, merge_groups
 
 
@@ -39,7 +38,7 @@ class CumulateKind:
         """The window's own grid."""
         return self.window.grid
 
-    def find_windows(self, step: Column) -> tuple[Column, Column]:
+    def find_windows(self, step: Column) -> Ends:
         """The first and the last window that contain a step."""
         last_of_period = (div(step, self.steps.per) + 1) * self.steps.per
         return step + 1, last_of_period
@@ -48,11 +47,13 @@ class CumulateKind:
         """The first window that ends after a boundary."""
         return boundary + 1
 
-    def find_bounds(self, number: Column, within: Range) -> tuple[Column, Column]:
+    def find_bounds(self, number: Column, within: Range) -> Ends:
         """Start and end of a window."""
         wide = within.widen(longest_span(self.window))
         period = div(number - 1, self.steps.per)
-        return boundary(self.steps.periods, period, wide), boundary(self.steps, number, wide)
+        start = boundary(self.steps.periods, period, wide)
+        end = boundary(self.steps, number, wide)
+        return start, end
 
     def is_repeated(self, number: Column, within: Range) -> Column | None:
         """True for a window whose end the next one repeats; None where that can't be.
@@ -75,12 +76,12 @@ class CumulateKind:
         """The number of the period that contains an instant; its windows reach no further."""
         return index(self.steps.periods, time, within)
 
-    def choose_merge(self, kept: Sequence[Part]) -> Merge:
+    def choose_merge(self, kept: Parts) -> Merge:
         """How placed panes with these parts are merged for the least cost."""
         return merge_by_period
 
 
-def merge_by_period(placed: DataFrame, keys: Sequence[str], kept: Sequence[Part]) -> DataFrame:
+def merge_by_period(placed: DataFrame, keys: Names, kept: Parts) -> DataFrame:
     """Stretches of windows of periods whose panes are merged from the first one on.
 
     There is one merge for each pane, however many windows contain it.

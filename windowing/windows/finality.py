@@ -7,6 +7,7 @@ from windowing.columns import CLOSED_BY, END
 from windowing.grid.frame import instant
 from windowing.spec.description import describe_window
 from windowing.spec.pipeline import Pipeline
+from windowing.windows.keyed_rows import is_true
 
 
 def with_finality(
@@ -26,7 +27,7 @@ def with_finality(
     never = F.lit(False)
     if watermark is None:
         return rows.withColumns({"is_closed": never, "is_final": never})
-    closed = F.coalesce(F.col(END) <= instant(watermark), F.lit(False))
+    closed = is_true(F.col(END) <= instant(watermark))
     finality = described.finality
     if lateness is None or finality is None:
         return rows.withColumns({"is_closed": closed, "is_final": never})
@@ -36,7 +37,8 @@ def with_finality(
         rows = rows.join(whole.select(*ids, CLOSED_BY), ids, "left")
     unchanged_since = F.unix_micros(finality.column) + F.lit(finality.after_us)
     # A window without that time can still change, and null is not final.
-    final = F.coalesce(unchanged_since + F.lit(lateness) <= F.lit(watermark), F.lit(False))
+    final_since = unchanged_since + F.lit(lateness)
+    final = is_true(final_since <= F.lit(watermark))
     marked = rows.withColumns({"is_closed": closed, "is_final": final})
     return marked.select(*names, "is_closed", "is_final")
 

@@ -5,12 +5,12 @@ first of window     3    3    9    9   16
 opens               1    1    2    2    3
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from windowing.columns import ORDER
+from windowing.columns import ORDER, Names
 from windowing.windows.keyed_rows import order_rows, up_to_row
 
 OPENS = "__opens"
@@ -25,22 +25,25 @@ Step = Callable[[Column, Column], Column]
 """The state after an item of an array, from the state before it."""
 
 
-def number_openings(
-    events: DataFrame, group: Sequence[str], value: Column, opens: Opens
-) -> DataFrame:
+def number_openings(events: DataFrame, group: Names, value: Column, opens: Opens) -> DataFrame:
     """Adds `__opens`: the number of each event's window, from 1.
 
     An event opens the next window where `opens(its value, the open window's first value)` is true.
     The fold makes one pass over each group's sorted values and keeps only the positions at which
     windows begin. Its time grows with the events, however many windows they make.
     """
-    position = F.row_number().over(order_rows(group, ORDER)).cast("bigint")
-    numbered = events.withColumns({_FIRST: value, _NTH: position})
-    values = F.sort_array(F.collect_list(F.struct(_NTH, _FIRST)))
-    begun = _make_state(F.min_by(_FIRST, _NTH), F.array(F.min(_NTH)))
+    position = F.row_number().over(order_rows(group, ORDER))
+    numbered = events.withColumns({_FIRST: value, _NTH: position.cast("bigint")})
+    positions_and_values = F.collect_list(F.struct(_NTH, _FIRST))
+    values = F.sort_array(positions_and_values)
+    first_value = F.min_by(_FIRST, _NTH)
+    first_position = F.min(_NTH)
+    begun = _make_state(first_value, F.array(first_position))
     starts = _find_starts(values, begun, opens).alias(_STARTS)
     start = F.explode(_STARTS).alias(_NTH)
-    marks = numbered.groupBy(*group).agg(starts).select(*group, start, F.lit(1).alias(_MARK))
+    mark = F.lit(1).alias(_MARK)
+    starts_of_groups = numbered.groupBy(*group).agg(starts)
+    marks = starts_of_groups.select(*group, start, mark)
     marked = numbered.join(marks, [*group, _NTH], "left")
     opened = F.count(_MARK).over(up_to_row(group, _NTH))
     return marked.withColumn(OPENS, opened).drop(_MARK, _NTH, _FIRST)
@@ -91,5 +94,6 @@ def _fold_apart(items: Column, state: Column, fold_item: Step) -> Column:
 
 def _cut_array(items: Column, length: int) -> Column:
     """`items` as an array of arrays of at most `length` of them."""
-    firsts = F.sequence(F.lit(1), F.size(items), F.lit(length))
-    return F.transform(firsts, lambda first: F.slice(items, first, F.lit(length)))
+    step = F.lit(length)
+    firsts = F.sequence(F.lit(1), F.size(items), step)
+    return F.transform(firsts, lambda first: F.slice(items, first, step))

@@ -1,18 +1,18 @@
 """Empty windows of a grid: which outputs show them, and which windows of a key they are."""
 
-from collections.abc import Sequence
 from typing import TypeGuard
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from windowing.aggregates.algebra import Part
-from windowing.columns import FROM, HIGH, LOW, ROWS, TO, TOUCHED
+from windowing.aggregates.algebra import Parts, name_parts
+from windowing.columns import FROM, HIGH, LOW, ROWS, TO, TOUCHED, Names
 from windowing.grid.range import Range
 from windowing.grid.rule import index
 from windowing.panes.rule import grid_shape
 from windowing.spec.kinds import Sliding, Tumbling, Window
 from windowing.windows.aligned import place_panes
+from windowing.windows.keyed_rows import list_numbers
 
 Filled = Tumbling | Sliding
 OLD_LOW, OLD_HIGH = "__old_low", "__old_high"
@@ -24,17 +24,19 @@ def shows_empty_windows(window: Window) -> TypeGuard[Filled]:
 
 
 def window_extents(
-    panes: DataFrame, window: Filled, keys: Sequence[str], lateness_us: int | None, within: Range
+    panes: DataFrame, window: Filled, keys: Names, lateness_us: int | None, within: Range
 ) -> DataFrame:
     """The first and the last window number that contain a pane: [keys, __low, __high].
 
     panes[keys, pane_start, judged_by, ...] -> one row for each key, both numbers inside.
     """
     placed = place_panes(panes, [window], lateness_us, within)
-    return placed.groupBy(*keys).agg(F.min(LOW).alias(LOW), F.max(HIGH).alias(HIGH))
+    first = F.min(LOW).alias(LOW)
+    last = F.max(HIGH).alias(HIGH)
+    return placed.groupBy(*keys).agg(first, last)
 
 
-def ranges_between(found: DataFrame, keys: Sequence[str]) -> DataFrame:
+def ranges_between(found: DataFrame, keys: Names) -> DataFrame:
     """The window numbers by which extents have grown, as ranges with both ends inside.
 
     [keys, __low, __high, __old_low, __old_high] -> [keys, __low, __high].
@@ -50,18 +52,21 @@ def ranges_between(found: DataFrame, keys: Sequence[str]) -> DataFrame:
 
 
 def list_empty_windows(
-    extents: DataFrame, filled: DataFrame, keys: Sequence[str], kept: Sequence[Part]
+    extents: DataFrame, filled: DataFrame, keys: Names, kept: Parts
 ) -> DataFrame:
     """The windows of `extents` that are not in `filled`: 0 rows, null parts, and touched.
 
     extents[keys, __low, __high] x filled[keys, from, to, parts, touched] -> columns of `filled`.
     """
-    of_extents = extents.select(*keys, F.explode(F.sequence(LOW, HIGH)).alias(FROM)).distinct()
-    present = filled.select(*keys, F.explode(F.sequence(FROM, TO)).alias(FROM))
+    of_extents = extents.select(*keys, list_numbers(LOW, HIGH).alias(FROM)).distinct()
+    present = filled.select(*keys, list_numbers(FROM, TO).alias(FROM))
     empty = of_extents.join(present, [*keys, FROM], "left_anti")
     values = {TO: F.col(FROM), ROWS: F.lit(0), TOUCHED: F.lit(1)}
-    values |= {part.name: F.lit(None) for part in kept if part.name != ROWS}
-    typed = {name: value.cast(filled.schema[name].dataType) for name, value in values.items()}
+    for name in name_parts(kept):
+        values.setdefault(name, F.lit(None))
+    typed = {}
+    for name, value in values.items():
+        typed[name] = value.cast(filled.schema[name].dataType)
     return empty.withColumns(typed)
 
 

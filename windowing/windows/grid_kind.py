@@ -1,15 +1,15 @@
 """What differs between the kinds of windows on a grid, whose windows have numbers."""
 
-from collections.abc import Sequence
 from typing import Protocol, assert_never
 
 from pyspark.sql import Column
 
-from windowing.aggregates.algebra import Part
+from windowing.aggregates.algebra import Parts
 from windowing.grid.range import Range
 from windowing.grid.rule import Grid
 from windowing.spec.kinds import Aligned, Cumulate, Sliding, Tumbling
 from windowing.windows.cumulate import CumulateKind
+from windowing.windows.keyed_rows import Ends
 from windowing.windows.merging import Merge
 from windowing.windows.sliding import SlidingKind
 
@@ -25,13 +25,13 @@ class GridKind(Protocol):
     def steps(self) -> Grid:
         """The grid at whose boundaries windows begin and end; step n begins at boundary n."""
 
-    def find_windows(self, step: Column) -> tuple[Column, Column]:
+    def find_windows(self, step: Column) -> Ends:
         """The first and the last window that contain a step."""
 
     def find_first_open(self, boundary: Column) -> Column:
         """The first window that ends after a boundary."""
 
-    def find_bounds(self, number: Column, within: Range) -> tuple[Column, Column]:
+    def find_bounds(self, number: Column, within: Range) -> Ends:
         """Start and end of a window."""
 
     def is_repeated(self, number: Column, within: Range) -> Column | None:
@@ -49,7 +49,7 @@ class GridKind(Protocol):
         The windows that contain an instant reach no further than the blocks next to its own.
         """
 
-    def choose_merge(self, kept: Sequence[Part]) -> Merge:
+    def choose_merge(self, kept: Parts) -> Merge:
         """How placed panes with these parts are merged for the least cost."""
 
 

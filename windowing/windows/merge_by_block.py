@@ -21,15 +21,13 @@ So a window is one merge from the left, one from the right, and the panes inside
 are two rows for each pane, however many windows contain it.
 """
 
-from collections.abc import Sequence
-
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from windowing.aggregates.algebra import Part
-from windowing.columns import FROM, HIGH, LOW, ROWS, TO, TOUCHED
+from windowing.aggregates.algebra import Part, Parts, name_parts
+from windowing.columns import FROM, HIGH, LOW, ROWS, TO, TOUCHED, Names
 from windowing.grid.frame import div
-from windowing.windows.keyed_rows import order_rows, up_to_row
+from windowing.windows.keyed_rows import find_next_number, up_to_row
 
 _BLOCK, _CHANGE, _NEXT, _SIDE = "__in", "__change", "__next", "__side"
 _OPENS, _ENDS, _ONLY = "o", "e", "w"
@@ -37,26 +35,25 @@ _OPENS, _ENDS, _ONLY = "o", "e", "w"
 _SIDES = (_OPENS, _ENDS, _ONLY)
 
 
-def merge_by_block(
-    panes: DataFrame, keys: Sequence[str], kept: Sequence[Part], wide: int
-) -> DataFrame:
+def merge_by_block(panes: DataFrame, keys: Names, kept: Parts, wide: int) -> DataFrame:
     """For parts that can't be subtracted, where a pane is in many windows, at most `wide`.
 
     panes[keys, __low, __high, parts, touched] -> [keys, from, to, parts, touched].
     """
-    parts = [*kept, Part(TOUCHED, F.lit(1), F.max, join=F.greatest)]
-    names = [part.name for part in parts]
+    touched = Part(TOUCHED, F.lit(1), F.max, join=F.greatest)
+    parts = [*kept, touched]
     exploded = panes.withColumn(_CHANGE, F.explode(_list_points(wide)))
-    points = exploded.select(*keys, *names, f"{_CHANGE}.*")
+    points = exploded.select(*keys, *name_parts(parts), f"{_CHANGE}.*")
     # Grouping and both running merges then need no other shuffle.
     spread = points.repartition(*keys) if keys else points.coalesce(1)
     sides = [_merge_side(part, side) for part in parts for side in _SIDES]
     grouped = spread.groupBy(*keys, FROM).agg(*sides)
     in_blocks = grouped.withColumn(_BLOCK, div(F.col(FROM), wide))
     found = [_join_sides(part, keys) for part in parts]
-    next_point = F.lead(FROM).over(order_rows(keys, FROM)).alias(_NEXT)
+    next_point = find_next_number(keys).alias(_NEXT)
+    joined = in_blocks.select(*keys, FROM, *found, next_point)
     # At the last point of a key its last pane ends, so no row of it is left there.
-    lasting = in_blocks.select(*keys, FROM, *found, next_point).where(F.col(ROWS) > 0)
+    lasting = joined.where(F.col(ROWS) > 0)
     return lasting.withColumn(TO, F.col(_NEXT) - 1).drop(_NEXT)
 
 
@@ -69,29 +66,36 @@ def _list_points(wide: int) -> Column:
     """
     low, high = F.col(LOW), F.col(HIGH)
     first_block, last_block = div(low, wide), div(high, wide)
-    begins_block = low == first_block * wide
-    ends_block = high == last_block * wide + (wide - 1)
+    start_of_block = first_block * wide
+    end_of_block = last_block * wide + (wide - 1)
+    begins_block = low == start_of_block
+    ends_block = high == end_of_block
     reaches_end = ends_block | (first_block < last_block)
     after = high + 1
     ends = _make_point(after, _ENDS)
     opened_and_ended = F.array(_make_point(low, _OPENS), ends)
     only_ended = F.array(_make_point(low, None), ends)
-    inside = F.transform(F.sequence(low, high), lambda number: _make_point(number, _ONLY))
-    each = F.concat(inside, F.array(_make_point(after, None)))
-    return F.when(reaches_end, opened_and_ended).when(begins_block, only_ended).otherwise(each)
+    numbers = F.sequence(low, high)
+    inside = F.transform(numbers, lambda number: _make_point(number, _ONLY))
+    after_all = F.array(_make_point(after, None))
+    in_each = F.concat(inside, after_all)
+    by_block = F.when(reaches_end, opened_and_ended).when(begins_block, only_ended)
+    return by_block.otherwise(in_each)
 
 
 def _make_point(number: Column, side: str | None) -> Column:
-    return F.struct(number.alias(FROM), F.lit(side).cast("string").alias(_SIDE))
+    typed_side = F.lit(side).cast("string")
+    return F.struct(number.alias(FROM), typed_side.alias(_SIDE))
 
 
 def _merge_side(part: Part, side: str) -> Column:
     """The part of the panes that a point is about in this way, for `agg`."""
-    value = F.when(F.col(_SIDE) == side, F.col(part.name))
+    is_on_side = F.col(_SIDE) == side
+    value = F.when(is_on_side, F.col(part.name))
     return part.merge(value).alias(_name_side(part, side))
 
 
-def _join_sides(part: Part, keys: Sequence[str]) -> Column:
+def _join_sides(part: Part, keys: Names) -> Column:
     """The part of the windows that begin at a point."""
     block = [*keys, _BLOCK]
     up_to_here = up_to_row(block, FROM)

@@ -9,24 +9,22 @@
 There are two rows for each pane, however many windows contain it.
 """
 
-from collections.abc import Sequence
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from windowing.aggregates.algebra import Part
-from windowing.columns import FROM, HIGH, LOW, ROWS, TO, TOUCHED
-from windowing.windows.keyed_rows import order_rows, up_to_row
+from windowing.aggregates.algebra import Parts, name_parts
+from windowing.columns import FROM, HIGH, LOW, ROWS, TO, TOUCHED, Names
+from windowing.windows.keyed_rows import find_next_number, up_to_row
 
 _CHANGE, _NEXT = "__change", "__next"
 
 
-def merge_by_change(panes: DataFrame, keys: Sequence[str], kept: Sequence[Part]) -> DataFrame:
+def merge_by_change(panes: DataFrame, keys: Names, kept: Parts) -> DataFrame:
     """For parts that can be subtracted.
 
     panes[keys, __low, __high, parts, touched] -> [keys, from, to, parts, touched].
     """
-    names = [*(part.name for part in kept), TOUCHED]
+    names = [*name_parts(kept), TOUCHED]
     added, subtracted = [], []
     for name in names:
         value = F.coalesce(name, F.lit(0))
@@ -38,10 +36,14 @@ def merge_by_change(panes: DataFrame, keys: Sequence[str], kept: Sequence[Part])
     leaves = F.struct(first_outside.alias(FROM), *subtracted)
     # In one pass; a union of both would read the panes twice.
     change = F.explode(F.array(enters, leaves)).alias(_CHANGE)
-    changes = panes.select(*keys, change).select(*keys, f"{_CHANGE}.*")
+    exploded = panes.select(*keys, change)
+    changes = exploded.select(*keys, f"{_CHANGE}.*")
     up_to_here = up_to_row(keys, FROM)
-    sums = [F.sum(name).over(up_to_here).alias(name) for name in names]
-    next_change = F.lead(FROM).over(order_rows(keys, FROM)).alias(_NEXT)
+    sums = []
+    for name in names:
+        sum_up_to_here = F.sum(name).over(up_to_here)
+        sums.append(sum_up_to_here.alias(name))
+    next_change = find_next_number(keys).alias(_NEXT)
     summed = changes.select(*keys, FROM, *sums, next_change)
     # Several changes at one number give several rows; only the last of them has all the changes.
     has_all_changes = F.col(_NEXT) > F.col(FROM)

@@ -7,36 +7,36 @@ points                      *         *         *    *
 stretches                  0..1: A   2..3: AB   4: B
 """
 
-from collections.abc import Sequence
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from windowing.aggregates.algebra import Part
-from windowing.columns import FROM, HIGH, LOW, TO
+from windowing.aggregates.algebra import Parts
+from windowing.columns import FROM, HIGH, LOW, TO, Names
 from windowing.grid.frame import div
-from windowing.windows.keyed_rows import order_rows
+from windowing.windows.keyed_rows import find_next_number
 from windowing.windows.merging import merge_groups
 
 _BLOCK = "__in"
 
 
-def merge_by_point(
-    panes: DataFrame, keys: Sequence[str], kept: Sequence[Part], wide: int
-) -> DataFrame:
+def merge_by_point(panes: DataFrame, keys: Names, kept: Parts, wide: int) -> DataFrame:
     """For parts that can't be subtracted, in windows that are emitted where they change.
 
     Points and panes are joined by blocks of `wide` numbers, because a pane lies in two of those at
     most. panes[keys, __low, __high, parts, touched] -> [keys, from, to, parts, touched].
     """
-    enters = panes.select(*keys, F.col(LOW).alias(FROM))
-    leaves = panes.select(*keys, (F.col(HIGH) + 1).alias(FROM))
+    first_inside = F.col(LOW)
+    first_outside = F.col(HIGH) + 1
+    enters = panes.select(*keys, first_inside.alias(FROM))
+    leaves = panes.select(*keys, first_outside.alias(FROM))
     points = enters.unionByName(leaves).distinct()
-    next_point = F.lead(FROM).over(order_rows(keys, FROM))
-    stretches = points.withColumn(TO, next_point - 1)
+    stretches = points.withColumn(TO, find_next_number(keys) - 1)
     placed_stretches = stretches.withColumn(_BLOCK, div(F.col(FROM), wide))
-    blocks = F.sequence(div(F.col(LOW), wide), div(F.col(HIGH), wide))
+    first_block = div(F.col(LOW), wide)
+    last_block = div(F.col(HIGH), wide)
+    blocks = F.sequence(first_block, last_block)
     placed_panes = panes.withColumn(_BLOCK, F.explode(blocks))
     pairs = placed_stretches.join(placed_panes, [*keys, _BLOCK])
-    contained = pairs.where(F.col(FROM).between(F.col(LOW), F.col(HIGH)))
+    is_inside = F.col(FROM).between(F.col(LOW), F.col(HIGH))
+    contained = pairs.where(is_inside)
     return merge_groups(contained, [*keys, FROM, TO], kept)

@@ -6,10 +6,10 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from windowing.columns import END, JUDGED, PANE, START
+from windowing.columns import END, JUDGED, PANE, START, Names
 from windowing.grid.range import Range
 from windowing.panes.rule import grid_shape, longest_span
-from windowing.spec.kinds import CHANGES, Aligned, Cumulate
+from windowing.spec.kinds import CHANGES, Aligned, AlignedWindows, Cumulate
 from windowing.windows.grid_kind import kind_of
 from windowing.windows.together import add_block_of_each
 
@@ -25,7 +25,7 @@ def widen_to_needed(window: Aligned, within: Range) -> Range:
     return within.widen(_count_windows_apart(window) * longest_span(window))
 
 
-def cover_needed(windows: Sequence[Aligned], within: Range) -> Range:
+def cover_needed(windows: AlignedWindows, within: Range) -> Range:
     """`widen_to_needed` for several windows, of which there is one at least."""
     return reduce(Range.cover, (widen_to_needed(window, within) for window in windows))
 
@@ -69,8 +69,8 @@ def starts_next(window: Aligned, start: Column, time: Column, within: Range) -> 
 def keep_panes_beside(
     before: DataFrame,
     fresh: DataFrame,
-    windows: Sequence[Aligned],
-    keys: Sequence[str],
+    windows: AlignedWindows,
+    keys: Names,
     within: Range,
 ) -> DataFrame:
     """The stored panes that share a window with a fresh pane of the same key, and a few more.
@@ -83,8 +83,8 @@ def keep_panes_beside(
 def keep_windows_around(
     stored: DataFrame,
     fresh: DataFrame,
-    windows: Sequence[Aligned],
-    keys: Sequence[str],
+    windows: AlignedWindows,
+    keys: Names,
     within: Range,
 ) -> DataFrame:
     """The stored windows that contain a fresh pane of the same key, and a few more."""
@@ -95,8 +95,8 @@ def _keep_near(
     rows: DataFrame,
     time: str,
     fresh: DataFrame,
-    windows: Sequence[Aligned],
-    keys: Sequence[str],
+    windows: AlignedWindows,
+    keys: Names,
     within: Range,
 ) -> DataFrame:
     """The `rows` of the same key whose `time` is near a fresh pane.
@@ -105,14 +105,15 @@ def _keep_near(
     """
     wide = cover_needed(windows, within)
     blocks = _add_block(fresh, PANE, windows, wide)
-    near = [_BLOCK if n == 0 else f"{_BLOCK} + {n}" for n in _list_distances(windows)]
-    near_blocks = F.explode(F.array(*map(F.expr, near))).alias(_BLOCK)
+    own_block = F.col(_BLOCK)
+    near = [own_block + distance for distance in _list_distances(windows)]
+    near_blocks = F.explode(F.array(*near)).alias(_BLOCK)
     wanted = blocks.select(*keys, near_blocks).distinct()
     placed = _add_block(rows, time, windows, wide)
     return placed.join(wanted, [*keys, _BLOCK], "left_semi").drop(_BLOCK)
 
 
-def _add_block(rows: DataFrame, time: str, windows: Sequence[Aligned], within: Range) -> DataFrame:
+def _add_block(rows: DataFrame, time: str, windows: AlignedWindows, within: Range) -> DataFrame:
     """Adds the number of the block that contains the instant in a column."""
     if len(windows) > 1:
         return add_block_of_each(rows, windows, within, time, _BLOCK)
@@ -120,7 +121,7 @@ def _add_block(rows: DataFrame, time: str, windows: Sequence[Aligned], within: R
     return rows.withColumn(_BLOCK, block)
 
 
-def _list_distances(windows: Sequence[Aligned]) -> list[int]:
+def _list_distances(windows: AlignedWindows) -> list[int]:
     """How far from its own block, in blocks, the panes lie that share a window with a pane.
 
     Of several windows the farthest ones count for all.

@@ -10,15 +10,14 @@ is that window's index. Each cut of a delta window or a capped session depends o
 it, so they are found by a fold over a key's events, in one expression.
 """
 
-from collections.abc import Sequence
 from decimal import ROUND_FLOOR, Decimal
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing.aggregates.algebra import Part
-from windowing.columns import BASE, CLOSED_BY, END, INDEX, LAST, ORDER, ROWS, START, TIME
+from windowing.aggregates.algebra import Parts, lift_parts
+from windowing.columns import BASE, CLOSED_BY, END, INDEX, LAST, ORDER, ROWS, START, TIME, Names
 from windowing.expressions.exact_decimals import (
     MOST_DIGITS,
     exactly,
@@ -30,7 +29,7 @@ from windowing.grid.frame import div
 from windowing.panes.frame import add_event_chains
 from windowing.spec.kinds import CappedSession, Count, Delta, EventDriven, Punctuation
 from windowing.windows.fold import OPENS, number_openings
-from windowing.windows.keyed_rows import order_rows, up_to_row
+from windowing.windows.keyed_rows import is_true, order_rows, up_to_row
 from windowing.windows.session import shift_moment
 
 _NTH, _MARKS, _INDEX = "__nth", "__marks", "__index"
@@ -40,8 +39,8 @@ _INTEGER_TYPES = ("byte", "short", "integer", "long")
 def cut_windows(
     events: DataFrame,
     window: CappedSession | EventDriven,
-    keys: Sequence[str],
-    kept: Sequence[Part],
+    keys: Names,
+    kept: Parts,
 ) -> DataFrame:
     """The windows of `events`.
 
@@ -51,12 +50,14 @@ def cut_windows(
     """
     match window:
         case Count():
-            found = _merge_by_index(_number_counted(events, window, keys), keys, kept)
+            numbered = _number_counted(events, window, keys)
+            found = _merge_by_index(numbered, keys, kept)
             is_complete = F.col(ROWS) == window.count
             last_event = shift_moment(F.col(END), -1)
             return found.withColumn(CLOSED_BY, F.when(is_complete, last_event))
         case Delta():
-            found = _merge_by_index(_number_delta(events, window, keys), keys, kept)
+            numbered = _number_delta(events, window, keys)
+            found = _merge_by_index(numbered, keys, kept)
             next_start = F.lead(START).over(order_rows(keys, INDEX))
             return found.withColumn(CLOSED_BY, next_start)
         case Punctuation():
@@ -65,43 +66,47 @@ def cut_windows(
             return _capped_sessions(events, window, keys, kept)
 
 
-def _merge_by_index(events: DataFrame, keys: Sequence[str], kept: Sequence[Part]) -> DataFrame:
+def _merge_by_index(events: DataFrame, keys: Names, kept: Parts) -> DataFrame:
     """Windows from their first event to just after their last, with the index of their events."""
     first_us, last_us = F.min(TIME), F.max(TIME)
     start = F.timestamp_micros(first_us).alias(START)
     end = F.timestamp_micros(last_us + 1).alias(END)
-    parts = [part.lifted() for part in kept]
     number = F.col(_INDEX).alias(INDEX)
-    return events.groupBy(*keys, number).agg(start, end, *parts)
+    return events.groupBy(*keys, number).agg(start, end, *lift_parts(kept))
 
 
-def _number_counted(events: DataFrame, window: Count, keys: Sequence[str]) -> DataFrame:
+def _number_counted(events: DataFrame, window: Count, keys: Names) -> DataFrame:
     """One row for each event and count window that contains it, with the window's `__index`."""
     position = F.row_number().over(order_rows(keys, ORDER)) - 1
     numbered = events.withColumn(_NTH, position)
     last_ended = div(F.col(_NTH) - window.count, window.every)
     first = F.greatest(F.lit(0).cast("bigint"), last_ended + 1)
     last = div(F.col(_NTH), window.every)
-    indexes = F.sequence(F.col(BASE) + first, F.col(BASE) + last)
+    base = F.col(BASE)
+    indexes = F.sequence(base + first, base + last)
     return numbered.withColumn(_INDEX, F.explode(indexes))
 
 
-def _number_delta(events: DataFrame, window: Delta, keys: Sequence[str]) -> DataFrame:
+def _number_delta(events: DataFrame, window: Delta, keys: Names) -> DataFrame:
     """Adds `__index`: the index of the delta window of each event."""
     value = F.col(f"`{window.attribute}`")
     data_type = events.schema[window.attribute].dataType
     if window.delta_us is not None:
-        number, step = F.unix_micros(value), F.lit(window.delta_us)
+        number = F.unix_micros(value)
+        step = F.lit(window.delta_us)
     else:
-        number, step = _exact_number(value, data_type), _delta_step(window, data_type)
+        number = _exact_number(value, data_type)
+        step = _delta_step(window, data_type)
     subtract = subtract_parts if loses_places(data_type) else F.try_subtract
 
     def opens(now: Column, first: Column) -> Column:
         # A difference that overflows is null. It is beyond any step, so only its sign decides.
-        return F.coalesce(subtract(now, first) > step, now > first)
+        is_beyond = subtract(now, first) > step
+        return F.coalesce(is_beyond, now > first)
 
     opened = number_openings(events, keys, number, opens)
-    return opened.withColumn(_INDEX, F.col(OPENS) - 1 + F.col(BASE))
+    number_in_events = F.col(OPENS) - 1
+    return opened.withColumn(_INDEX, number_in_events + F.col(BASE))
 
 
 def _exact_number(value: Column, data_type: T.DataType) -> Column:
@@ -140,11 +145,12 @@ def _delta_step(window: Delta, data_type: T.DataType) -> Column:
     if not loses_places(data_type):
         return exactly(step, places, ROUND_FLOOR)
     tens = _tens(data_type)
-    return split_decimal(exactly(step.scaleb(tens), places - tens, ROUND_FLOOR))
+    in_tens = exactly(step.scaleb(tens), places - tens, ROUND_FLOOR)
+    return split_decimal(in_tens)
 
 
 def _capped_sessions(
-    events: DataFrame, window: CappedSession, keys: Sequence[str], kept: Sequence[Part]
+    events: DataFrame, window: CappedSession, keys: Names, kept: Parts
 ) -> DataFrame:
     """Chains of events at most a session gap apart, cut where they reach the longest duration."""
 
@@ -154,21 +160,23 @@ def _capped_sessions(
     chain = [*keys, "__chain"]
     chained = add_event_chains(events, keys, window.gap_us)
     opened = number_openings(chained, chain, F.col(TIME), opens)
-    start = F.timestamp_micros(F.min(TIME)).alias(START)
-    last = F.timestamp_micros(F.max(TIME)).alias(LAST)
-    parts = [part.lifted() for part in kept]
-    found = opened.groupBy(*chain, OPENS).agg(start, last, *parts).drop("__chain", OPENS)
+    first_us, last_us = F.min(TIME), F.max(TIME)
+    start = F.timestamp_micros(first_us).alias(START)
+    last = F.timestamp_micros(last_us).alias(LAST)
+    sessions = opened.groupBy(*chain, OPENS)
+    found = sessions.agg(start, last, *lift_parts(kept)).drop("__chain", OPENS)
     end_by_gap = shift_moment(F.col(LAST), window.gap_us)
     end_by_cap = shift_moment(F.col(START), window.longest_us)
     return found.withColumn(END, F.least(end_by_gap, end_by_cap))
 
 
 def _punctuation_windows(
-    events: DataFrame, window: Punctuation, keys: Sequence[str], kept: Sequence[Part]
+    events: DataFrame, window: Punctuation, keys: Names, kept: Parts
 ) -> DataFrame:
     """The events between markers; a marker closes the window before it and belongs to none."""
-    marker = F.coalesce(F.col(f"`{window.marker}`"), F.lit(False))
-    counted = events.withColumn(_MARKS, F.count_if(marker).over(up_to_row(keys, ORDER)))
+    marker = is_true(F.col(f"`{window.marker}`"))
+    marks_so_far = F.count_if(marker).over(up_to_row(keys, ORDER))
+    counted = events.withColumn(_MARKS, marks_so_far)
     inside = counted.where(~marker)
     # Markers that follow each other directly have no window between them and so use up no index.
     rank = F.dense_rank().over(order_rows(keys, _MARKS))
@@ -176,5 +184,6 @@ def _punctuation_windows(
     found = _merge_by_index(numbered, [*keys, _MARKS], kept)
     closed_marks = (F.col(_MARKS) - 1).alias(_MARKS)
     closed_by = F.timestamp_micros(TIME).alias(CLOSED_BY)
-    closing = counted.where(marker).select(*keys, closed_marks, closed_by)
+    markers = counted.where(marker)
+    closing = markers.select(*keys, closed_marks, closed_by)
     return found.join(closing, [*keys, _MARKS], "left").drop(_MARKS)

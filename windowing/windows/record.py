@@ -10,13 +10,11 @@ event. A window [s, s + difference], both ends inside, is late for an event when
 s + difference + tick + allowed lateness <= judged_by: the event neither makes nor enters it.
 """
 
-from collections.abc import Sequence
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from windowing.aggregates.algebra import Part
-from windowing.columns import END, EVENTS_JUDGED, START, TIME
+from windowing.aggregates.algebra import Parts, lift_parts, merge_parts
+from windowing.columns import END, EVENTS_JUDGED, START, TIME, Names
 from windowing.grid.frame import div
 from windowing.spec.kinds import RecordSliding
 
@@ -26,34 +24,35 @@ _TICK, _AT, _BLOCK = "__tick", "__at", "__block"
 def make_record_windows(
     events: DataFrame,
     window: RecordSliding,
-    keys: Sequence[str],
-    kept: Sequence[Part],
+    keys: Names,
+    kept: Parts,
     lateness_us: int | None,
 ) -> DataFrame:
     """Every window that `events` make. -> [keys, window_start, window_end, parts]."""
     since_tick = F.pmod(TIME, F.lit(window.tick_us))
     tick = (F.col(TIME) - since_tick).alias(_TICK)
-    lifts = [part.lifted() for part in kept]
-    ticks = events.groupBy(*keys, tick, EVENTS_JUDGED).agg(*lifts)
+    ticks = events.groupBy(*keys, tick, EVENTS_JUDGED).agg(*lift_parts(kept))
     # Windows and ticks are joined by blocks as wide as a window: a window lies in two at most.
     width = window.difference_us + window.tick_us
     first_block = div(F.col(_AT), width)
     blocks = F.explode(F.array(first_block, first_block + 1))
-    starts = _window_starts(ticks, window, keys, lateness_us).withColumn(_BLOCK, blocks)
+    starts = _window_starts(ticks, window, keys, lateness_us)
+    placed_starts = starts.withColumn(_BLOCK, blocks)
     placed = ticks.withColumn(_BLOCK, div(F.col(_TICK), width))
-    last_tick = F.col(_AT) + window.difference_us
-    is_inside = F.col(_TICK).between(F.col(_AT), last_tick)
-    is_in_time = _is_in_time(F.col(_AT), window, lateness_us)
-    pairs = starts.join(placed, [*keys, _BLOCK]).where(is_inside & is_in_time)
-    parts = [part.merged() for part in kept]
-    merged = pairs.groupBy(*keys, _AT).agg(*parts)
+    start_us = F.col(_AT)
+    last_tick = start_us + window.difference_us
+    is_inside = F.col(_TICK).between(start_us, last_tick)
+    is_in_time = _is_in_time(start_us, window, lateness_us)
+    pairs = placed_starts.join(placed, [*keys, _BLOCK])
+    contained = pairs.where(is_inside & is_in_time)
+    merged = contained.groupBy(*keys, _AT).agg(*merge_parts(kept))
     start = F.timestamp_micros(_AT)
-    end = F.timestamp_micros(F.col(_AT) + width)
+    end = F.timestamp_micros(start_us + width)
     return merged.withColumns({START: start, END: end}).drop(_AT)
 
 
 def _window_starts(
-    ticks: DataFrame, window: RecordSliding, keys: Sequence[str], lateness_us: int | None
+    ticks: DataFrame, window: RecordSliding, keys: Names, lateness_us: int | None
 ) -> DataFrame:
     """The starts of the windows that ticks make: [keys, __at], each once.
 
@@ -75,4 +74,5 @@ def _is_in_time(at: Column, window: RecordSliding, lateness_us: int | None) -> C
         return F.lit(True)
     judged_us = F.unix_micros(EVENTS_JUDGED)
     end = at + (window.difference_us + window.tick_us)
-    return judged_us.isNull() | (end + lateness_us > judged_us)
+    is_open = end + lateness_us > judged_us
+    return judged_us.isNull() | is_open

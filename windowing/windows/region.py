@@ -11,21 +11,19 @@ it and in earlier windows only. So the windows from there on can be cut as if no
 and `__from` <= window_start < `__to` are the windows that are recomputed.
 """
 
-from collections.abc import Sequence
-
 from pyspark.sql import Column, DataFrame, WindowSpec
 from pyspark.sql import functions as F
 
-from windowing.columns import BASE, CLOSED_BY, END, INDEX, LAST, START
+from windowing.columns import BASE, CLOSED_BY, END, INDEX, LAST, START, Names
 from windowing.spec.kinds import CappedSession, Count, EventDriven, OrderDependent, RecordSliding
-from windowing.windows.keyed_rows import keep_matching, order_rows
+from windowing.windows.keyed_rows import Ends, is_true, keep_matching, order_rows
 
 # Beyond every event time, and far enough from the ends of BIGINT for sums that can't overflow.
 _LEAST, _MOST = -(2**62), 2**62
 
 
 def find_regions(
-    reached: DataFrame, stored: DataFrame | None, window: OrderDependent, keys: Sequence[str]
+    reached: DataFrame, stored: DataFrame | None, window: OrderDependent, keys: Names
 ) -> DataFrame:
     """What must be recomputed when events from `__t0` to `__t1` (both inside) of each key change.
 
@@ -35,56 +33,69 @@ def find_regions(
         return _record_regions(reached, window, keys)
     if stored is None:
         nothing = F.lit(None).cast("struct<low:bigint,base:bigint>")
-        return _with_bounds(reached.withColumn("__at", nothing), F.lit(None), keys)
+        placed = reached.withColumn("__at", nothing)
+        return _with_bounds(placed, F.lit(None), keys)
     rows = stored.join(reached, [*keys])
     marked = rows.withColumn("__clean", _is_clean(window, keys))
     is_clean = F.col("__clean")
     begun = F.unix_micros(START)
     is_before = begun < F.col("__t0")
-    place = F.struct(begun.alias("low"), _window_index(window).alias("base"))
+    base = _window_index(window).alias("base")
+    place = F.struct(begun.alias("low"), base)
     anchor = F.max(F.when(is_clean & is_before, place))
     end = F.lit(None).cast("bigint")
     if isinstance(window, CappedSession):
         # Chains are cut independently of each other, so recomputing ends before the next one.
-        is_beyond = begun > F.col("__t1") + window.gap_us
+        end_of_chain = F.col("__t1") + window.gap_us
+        is_beyond = begun > end_of_chain
         end = F.min(F.when(is_clean & is_beyond, begun))
-    found = marked.groupBy(*keys).agg(anchor.alias("__at"), end.alias("__end"))
-    return _with_bounds(reached.join(found, [*keys], "left"), F.col("__end"), keys)
+    places = [anchor.alias("__at"), end.alias("__end")]
+    found = marked.groupBy(*keys).agg(*places)
+    placed = reached.join(found, [*keys], "left")
+    return _with_bounds(placed, F.col("__end"), keys)
 
 
-def windows_in_regions(rows: DataFrame, found: DataFrame, keys: Sequence[str]) -> DataFrame:
+def windows_in_regions(rows: DataFrame, found: DataFrame, keys: Names) -> DataFrame:
     """The windows of `rows` that lie in the regions `found`."""
     begun = F.unix_micros(f"l.{START}")
-    starts_within = (begun >= F.col("r.__from")) & (begun < F.col("r.__to"))
+    is_after_first = begun >= F.col("r.__from")
+    is_before_end = begun < F.col("r.__to")
+    starts_within = is_after_first & is_before_end
     starts = found.select(*keys, "__from", "__to")
     return keep_matching(rows, starts, keys, starts_within)
 
 
-def _with_bounds(rows: DataFrame, end: Column, keys: Sequence[str]) -> DataFrame:
+def _with_bounds(rows: DataFrame, end: Column, keys: Names) -> DataFrame:
     """From the anchor `__at` to `end`; everything on the side where there is none."""
     anchor = F.col("__at")
     low = F.coalesce(anchor["low"], F.lit(_LEAST))
     high = F.coalesce(end.cast("bigint"), F.lit(_MOST))
     base = F.coalesce(anchor["base"], F.lit(0))
-    return _select_region(rows, keys, (low, high), (low, high), base)
+    both = low, high
+    return _select_region(rows, keys, both, both, base)
 
 
 def _select_region(
     rows: DataFrame,
-    keys: Sequence[str],
-    events: tuple[Column, Column],
-    starts: tuple[Column, Column],
+    keys: Names,
+    events: Ends,
+    starts: Ends,
     base: Column,
 ) -> DataFrame:
     """The columns of a region: [low, high) of event times, and of starts of windows."""
     low, high = events
     first, end = starts
-    columns = {"__low": low, "__high": high, "__from": first, "__to": end}
-    named = [column.alias(name) for name, column in columns.items()]
-    return rows.select(*keys, *named, base.cast("bigint").alias(BASE))
+    return rows.select(
+        *keys,
+        low.alias("__low"),
+        high.alias("__high"),
+        first.alias("__from"),
+        end.alias("__to"),
+        base.cast("bigint").alias(BASE),
+    )
 
 
-def _is_clean(window: CappedSession | EventDriven, keys: Sequence[str]) -> Column:
+def _is_clean(window: CappedSession | EventDriven, keys: Names) -> Column:
     """True for stored windows that begin at a clean boundary.
 
     Every earlier event is strictly before their first event, and in windows that a change from
@@ -93,12 +104,14 @@ def _is_clean(window: CappedSession | EventDriven, keys: Sequence[str]) -> Colum
     if isinstance(window, CappedSession):
         last_before = F.lag(LAST).over(order_rows(keys, START))
         chain_ends = F.unix_micros(last_before) + window.gap_us
-        return last_before.isNull() | (chain_ends < F.unix_micros(START))
+        is_apart = chain_ends < F.unix_micros(START)
+        return last_before.isNull() | is_apart
     order = order_rows(keys, INDEX)
     if isinstance(window, Count) and window.every != window.count:
         return _is_clean_overlapping(window, order)
     end_before = F.lag(END).over(order)
-    return end_before.isNull() | (end_before <= F.col(START))
+    is_apart = end_before <= F.col(START)
+    return end_before.isNull() | is_apart
 
 
 def _is_clean_overlapping(window: Count, order: WindowSpec) -> Column:
@@ -110,10 +123,12 @@ def _is_clean_overlapping(window: Count, order: WindowSpec) -> Column:
     if window.count % window.every:
         return is_first
     overlapping = window.count // window.every
-    apart = F.lag(END, overlapping).over(order) <= F.col(START)
+    last_overlapping = F.lag(END, overlapping).over(order)
+    apart = last_overlapping <= F.col(START)
     complete = F.lag(CLOSED_BY).over(order).isNotNull()
-    ended = F.unix_micros(F.lag(END).over(order)) <= F.col("__t0")
-    return is_first | F.coalesce(apart & (complete & ended), F.lit(False))
+    end_before = F.lag(END).over(order)
+    ended = F.unix_micros(end_before) <= F.col("__t0")
+    return is_first | is_true(apart & (complete & ended))
 
 
 def _window_index(window: CappedSession | EventDriven) -> Column:
@@ -122,7 +137,7 @@ def _window_index(window: CappedSession | EventDriven) -> Column:
     return index.cast("bigint")
 
 
-def _record_regions(reached: DataFrame, window: RecordSliding, keys: Sequence[str]) -> DataFrame:
+def _record_regions(reached: DataFrame, window: RecordSliding, keys: Names) -> DataFrame:
     """The regions of record_sliding windows, which follow from the bounds of the change alone.
 
     Windows that contain a changed event, or that one makes, begin at most `difference` before it
@@ -132,10 +147,12 @@ def _record_regions(reached: DataFrame, window: RecordSliding, keys: Sequence[st
     last = _round_to_tick("__t1", window)
     # The events of those windows, and the ticks that make them, lie within two widths.
     two_widths = 2 * (window.difference_us + window.tick_us)
+    two_ticks = 2 * window.tick_us
     events = first - two_widths, last + two_widths
-    starts = first - window.difference_us, last + 2 * window.tick_us
+    starts = first - window.difference_us, last + two_ticks
     return _select_region(reached, keys, events, starts, F.lit(0))
 
 
 def _round_to_tick(time: str, window: RecordSliding) -> Column:
-    return F.col(time) - F.pmod(time, F.lit(window.tick_us))
+    since_tick = F.pmod(time, F.lit(window.tick_us))
+    return F.col(time) - since_tick

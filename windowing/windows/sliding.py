@@ -10,12 +10,11 @@ A size of 3 steps and a slide of 1:
 So step 2 is in the windows 0, 1 and 2.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column
 
-from windowing.aggregates.algebra import Part
+from windowing.aggregates.algebra import Parts
 from windowing.grid.frame import boundary, div, index
 from windowing.grid.placing import Shape
 from windowing.grid.range import Range
@@ -24,6 +23,7 @@ from windowing.grid.zone import longest_jump_us
 from windowing.panes.rule import grid_shape, longest_span, windows_of_pane
 from windowing.spec.duration import DAY
 from windowing.spec.kinds import CHANGES, Aligned
+from windowing.windows.keyed_rows import Ends
 from windowing.windows.merge_by_block import merge_by_block
 from windowing.windows.merge_by_change import merge_by_change
 from windowing.windows.merge_by_point import merge_by_point
@@ -52,21 +52,25 @@ class SlidingKind:
         """The coarsest grid that has all boundaries of the windows."""
         return self.shape.grid
 
-    def find_windows(self, step: Column) -> tuple[Column, Column]:
+    def find_windows(self, step: Column) -> Ends:
         """The first and the last window that contain a step."""
         size, slide = self.shape.size, self.shape.slide
-        return div(step + (slide - size), slide), div(step, slide)
+        first = div(step + (slide - size), slide)
+        last = div(step, slide)
+        return first, last
 
     def find_first_open(self, boundary: Column) -> Column:
         """The first window that ends after a boundary."""
         return div(boundary - self.shape.size, self.shape.slide) + 1
 
-    def find_bounds(self, number: Column, within: Range) -> tuple[Column, Column]:
+    def find_bounds(self, number: Column, within: Range) -> Ends:
         """Start and end of a window."""
         first_step = number * self.shape.slide
         end_step = first_step + self.shape.size
         wide = within.widen(longest_span(self.window))
-        return boundary(self.steps, first_step, wide), boundary(self.steps, end_step, wide)
+        start = boundary(self.steps, first_step, wide)
+        end = boundary(self.steps, end_step, wide)
+        return start, end
 
     def is_repeated(self, number: Column, within: Range) -> Column | None:
         """True for a window whose bounds the next one repeats; None where that can't be.
@@ -91,7 +95,7 @@ class SlidingKind:
         """The number of the block of `size` steps that contains an instant."""
         return div(index(self.steps, time, within), self.shape.size)
 
-    def choose_merge(self, kept: Sequence[Part]) -> Merge:
+    def choose_merge(self, kept: Parts) -> Merge:
         """How placed panes with these parts are merged for the least cost."""
         overlapping = self.shape.size > self.shape.slide
         if overlapping and all(part.invertible for part in kept):

@@ -13,18 +13,19 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from windowing.columns import FROM, HIGH, JUDGED, LOW, PANE, WINDOW
+from windowing.columns import FROM, HIGH, JUDGED, LOW, PANE, WINDOW, Names
 from windowing.grid.range import Range
 from windowing.grid.rule import Grid, Run, grid_runs
 from windowing.panes.rule import grid_shape, longest_span
-from windowing.spec.kinds import Aligned, Cumulate
+from windowing.spec.kinds import Aligned, AlignedWindows, Cumulate
 
 _FAR = 2**62
 """Longer than any time, and a larger number than that of any boundary."""
 _GRID, _STEP, _CLOSED = "__grid", "__step", "__closed"
+_SIZE, _SLIDE, _PER = "__grid.size", "__grid.slide", "__grid.per"
 
 
-def identify(keys: Sequence[str], windows: Sequence[Aligned]) -> tuple[str, ...]:
+def identify(keys: Names, windows: AlignedWindows) -> tuple[str, ...]:
     """The columns within which rows belong together: the keys, and the window if it is not alone.
 
     >>> identify(["key"], [])
@@ -33,7 +34,7 @@ def identify(keys: Sequence[str], windows: Sequence[Aligned]) -> tuple[str, ...]
     return tuple(keys) if len(windows) == 1 else (*keys, WINDOW)
 
 
-def spread(rows: DataFrame, windows: Sequence[Aligned], places: Sequence[int]) -> DataFrame:
+def spread(rows: DataFrame, windows: AlignedWindows, places: Sequence[int]) -> DataFrame:
     """A copy of each row for each of the windows at `places`; the rows alone for a single window.
 
     rows -> rows + [__window]
@@ -45,7 +46,7 @@ def spread(rows: DataFrame, windows: Sequence[Aligned], places: Sequence[int]) -
 
 
 def place_in_each(
-    panes: DataFrame, windows: Sequence[Aligned], lateness_us: int | None, within: Range
+    panes: DataFrame, windows: AlignedWindows, lateness_us: int | None, within: Range
 ) -> DataFrame:
     """Adds the first and the last window number that each pane counts in, `__low` and `__high`."""
     step = _write_index("ends", f"unix_micros({PANE})")
@@ -57,57 +58,61 @@ def place_in_each(
         is_known = f"{JUDGED} is not null and {closed_us} >= {within.low_us}L"
         closed = f"if({is_known}, {closed_index}, null)"
     counted = _compute_once(_add_grids(panes, windows, within), {_STEP: step, _CLOSED: closed})
-    size, slide, per = (f"{_GRID}.{name}" for name in ("size", "slide", "per"))
-    contains = f"if({per} is null, {_divide(f'({_STEP} + {slide} - {size})', slide)}, {_STEP} + 1)"
-    is_open = f"if({per} is null, {_divide(f'({_CLOSED} - {size})', slide)}, {_CLOSED}) + 1"
-    low = f"greatest({contains}, {is_open})"
-    high = f"if({per} is null, {_divide(_STEP, slide)}, ({_divide(_STEP, per)} + 1) * {per})"
-    placed = counted.withColumns({LOW: F.expr(low), HIGH: F.expr(high)})
+    first_slide = _divide(f"({_STEP} + {_SLIDE} - {_SIZE})", _SLIDE)
+    last_closed = _divide(f"({_CLOSED} - {_SIZE})", _SLIDE)
+    period = _divide(_STEP, _PER)
+    contains = _choose(first_slide, f"{_STEP} + 1")
+    is_open = f"{_choose(last_closed, _CLOSED)} + 1"
+    low = F.expr(f"greatest({contains}, {is_open})")
+    high = F.expr(_choose(_divide(_STEP, _SLIDE), f"({period} + 1) * {_PER}"))
+    placed = counted.withColumns({LOW: low, HIGH: high})
     return placed.drop(_GRID, _STEP, _CLOSED)
 
 
 def add_bounds_of_each(
-    numbered: DataFrame, windows: Sequence[Aligned], within: Range, start: str, end: str
+    numbered: DataFrame, windows: AlignedWindows, within: Range, start: str, end: str
 ) -> DataFrame:
     """Adds start and end of the windows with the numbers `__from`, as times of these names."""
     start_us, end_us = _write_bounds(FROM)
-    times = {start: f"timestamp_micros({start_us})", end: f"timestamp_micros({end_us})"}
+    times = {
+        start: f"timestamp_micros({start_us})",
+        end: f"timestamp_micros({end_us})",
+    }
     with_grids = _add_grids(numbered, windows, _widen(windows, within))
     return _compute_once(with_grids, times).drop(_GRID)
 
 
-def drop_repeated_of_each(
-    numbered: DataFrame, windows: Sequence[Aligned], within: Range
-) -> DataFrame:
+def drop_repeated_of_each(numbered: DataFrame, windows: AlignedWindows, within: Range) -> DataFrame:
     """The rows without those of windows with the number `__from` whose bounds the next one repeats.
 
     Of cumulating windows the ends alone are compared, within a period.
     """
     start_us, end_us = _write_bounds(FROM)
     next_start_us, next_end_us = _write_bounds(f"({FROM} + 1)")
-    per = f"{_GRID}.per"
-    stays = f"if({per} is null, {start_us} = {next_start_us}, pmod({FROM}, {per}) <> 0)"
+    is_inside_period = f"pmod({FROM}, {_PER}) <> 0"
+    stays = _choose(f"{start_us} = {next_start_us}", is_inside_period)
     is_repeated = F.expr(f"{end_us} = {next_end_us} and {stays}")
     with_grids = _add_grids(numbered, windows, _widen(windows, within))
     return with_grids.where(~is_repeated).drop(_GRID)
 
 
 def add_block_of_each(
-    rows: DataFrame, windows: Sequence[Aligned], within: Range, time: str, block: str
+    rows: DataFrame, windows: AlignedWindows, within: Range, time: str, block: str
 ) -> DataFrame:
     """Adds the number of the block that contains the instant in the column `time`."""
     number = _write_index("starts", f"unix_micros({time})")
     with_grids = _add_grids(rows, windows, within)
     counted = _compute_once(with_grids, {_STEP: number})
-    found = counted.withColumn(block, F.expr(_divide(_STEP, f"{_GRID}.size")))
+    number_of_block = F.expr(_divide(_STEP, _SIZE))
+    found = counted.withColumn(block, number_of_block)
     return found.drop(_GRID, _STEP)
 
 
-def _widen(windows: Sequence[Aligned], within: Range) -> Range:
+def _widen(windows: AlignedWindows, within: Range) -> Range:
     return within.widen(max(map(longest_span, windows)))
 
 
-def _add_grids(rows: DataFrame, windows: Sequence[Aligned], within: Range) -> DataFrame:
+def _add_grids(rows: DataFrame, windows: AlignedWindows, within: Range) -> DataFrame:
     """Adds what is particular to the window of a row, `__grid`; it is right for times `within`."""
     each = ", ".join(_write_grid(window, within) for window in windows)
     return _compute_once(rows, {_GRID: f"array({each})[{WINDOW}]"})
@@ -123,10 +128,16 @@ def _compute_once(rows: DataFrame, columns: dict[str, str]) -> DataFrame:
 
 def _write_bounds(number: str) -> tuple[str, str]:
     """Spark's text for start and end of a window, in microseconds."""
-    size, slide, per = (f"{_GRID}.{name}" for name in ("size", "slide", "per"))
-    first = f"if({per} is null, {number} * {slide}, {_divide(f'({number} - 1)', per)})"
-    after = f"if({per} is null, {number} * {slide} + {size}, {number})"
+    period = _divide(f"({number} - 1)", _PER)
+    first_of_slide = f"{number} * {_SLIDE}"
+    first = _choose(first_of_slide, period)
+    after = _choose(f"{first_of_slide} + {_SIZE}", number)
     return _write_boundary("starts", first), _write_boundary("ends", after)
+
+
+def _choose(sliding: str, cumulate: str) -> str:
+    """Spark's text for one of two values, by the kind of the window of a row."""
+    return f"if({_PER} is null, {sliding}, {cumulate})"
 
 
 def _write_index(runs: str, time: str) -> str:
@@ -141,7 +152,9 @@ def _write_index(runs: str, time: str) -> str:
 def _write_boundary(runs: str, number: str) -> str:
     """Spark's text for the instant of a boundary."""
     nth = f"({number} - r.first_k)"
-    instant = f"r.begin_us + {_divide(nth, 'r.per')} * r.step_us + pmod({nth}, r.per) * r.inner_us"
+    whole = f"{_divide(nth, 'r.per')} * r.step_us"
+    inside = f"pmod({nth}, r.per) * r.inner_us"
+    instant = f"r.begin_us + {whole} + {inside}"
     return _write_last_run(runs, f"r.from_k <= {number}", instant)
 
 
@@ -165,7 +178,10 @@ def _write_grid(window: Aligned, within: Range) -> str:
         starts = ends = shape.grid
         no_period = "cast(null as bigint)"
         numbers = {"size": f"{shape.size}L", "slide": f"{shape.slide}L", "per": no_period}
-    runs = {"starts": _write_runs(starts, within), "ends": _write_runs(ends, within)}
+    runs = {
+        "starts": _write_runs(starts, within),
+        "ends": _write_runs(ends, within),
+    }
     return _write_struct({**runs, **numbers})
 
 
@@ -173,7 +189,8 @@ def _write_runs(grid: Grid, within: Range) -> str:
     first, *others = grid_runs(grid, within.low_us, within.high_us)
     # The first one is that of all times before it, too.
     written = [_write_run(first, -_FAR, -_FAR)]
-    written += [_write_run(run, run.at_us, run.first) for run in others]
+    for run in others:
+        written.append(_write_run(run, run.at_us, run.first))
     return f"array({', '.join(written)})"
 
 

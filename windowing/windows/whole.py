@@ -3,17 +3,15 @@
 panes[key, rows, parts, touched] -> windows[key, start, end, rows, parts, touched]
 """
 
-from collections.abc import Sequence
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from windowing.aggregates.algebra import Part
-from windowing.columns import END, START
+from windowing.aggregates.algebra import Parts
+from windowing.columns import END, START, Names
 from windowing.windows.merging import merge_groups
 
 
-def merge_whole_windows(panes: DataFrame, keys: Sequence[str], kept: Sequence[Part]) -> DataFrame:
+def merge_whole_windows(panes: DataFrame, keys: Names, kept: Parts) -> DataFrame:
     """One row for each key of `panes`."""
     merged = merge_groups(panes, keys, kept)
     never = F.lit(None).cast("timestamp_ltz")

@@ -18,7 +18,6 @@ from windowing.spec.words import join_names, quote_value, suggest_name
 Path = tuple[str | int, ...]
 """The name of a column, and the fields and elements that lead to a part of it."""
 COMPARISONS = ("=", "!=", "<=>", "<", "<=", ">", ">=")
-ARITHMETIC = ("+", "-", "*", "/", "%")
 PREDICATES = ("in", "between", "like", "is null")
 HEAVIEST = 1_000
 """How many nodes the column of an expression may have."""
