@@ -6,6 +6,7 @@ from json import JSONDecodeError, loads
 
 from windowing.errors import Busy
 from windowing.spec.pipeline import Pipeline
+from windowing.storage.permission import check_permission
 from windowing.storage.store import shared_store_of, store_of
 
 POINTER = "_published.json"
@@ -31,8 +32,10 @@ def read_pointer(pipeline: Pipeline) -> Pointed:
 def advance_pointer(pipeline: Pipeline, content: bytes, step: int) -> None:
     """Writes the pointer as a copy of a publish entry.
 
-    Busy where it is a copy of a later one: another command has taken over while this one slept.
+    Busy where it is a copy of a later one, or the lock was lost: another command has taken over
+    while this one slept, and may have reset the pipeline.
     """
+    check_permission()
     pointer = pipeline.table(POINTER)
     shared = shared_store_of(pointer)
     if shared is None:

@@ -10,6 +10,7 @@ from tests.support.leased_process import describe_trips
 from windowing.errors import Busy
 from windowing.location import Location
 from windowing.spec.load import load_pipeline
+from windowing.storage.permission import writing_while
 from windowing.storage.s3_store import S3Store
 from windowing.storage.store import store_of
 
@@ -63,3 +64,15 @@ def test_what_a_pointer_names_is_read_leniently(tmp_path: Path) -> None:
     for content, expected in contents.items():
         store_of(trips.root).write(trips.table(POINTER), content)
         assert read_pointer(trips) == expected, content
+
+
+def test_a_pointer_is_not_written_by_whoever_has_lost_the_lock(tmp_path: Path) -> None:
+    trips = load_pipeline(describe_trips(Location(str(tmp_path))))
+    advance_pointer(trips, copy_of(3), 3)
+
+    def is_lost() -> None:
+        raise Busy("the lease was taken over")
+
+    with pytest.raises(Busy, match="taken over"), writing_while(is_lost):
+        advance_pointer(trips, copy_of(7), 7)
+    assert read_pointer(trips).step == 3

@@ -327,6 +327,30 @@ def test_a_commit_that_comes_second_is_refused(tmp_path: Path) -> None:
     assert model_of(lake.copy.to_pyarrow_table()) == lake.versions[2]
 
 
+@pytest.mark.parametrize("is_first", [True, False], ids=["the first one", "a later one"])
+@pytest.mark.parametrize("later", [1, 2], ids=["the same rows", "other rows"])
+def test_a_publication_that_slept_changes_nothing_behind_a_later_one(
+    is_first: object, later: int, tmp_path: Path
+) -> None:
+    lake = Lake(tmp_path)
+    lake.append({("a", 1): 1})
+    lake.append({("a", 2): 1})
+    if not is_first:
+        lake.show(0)
+    awake = []
+
+    def publish_later(name: str) -> None:
+        if name == "publish.shared" and not awake:
+            awake.append(name)
+            lake.show(later, 9)
+
+    with armed(publish_later), pytest.raises(Busy):
+        lake.show(1, 5)
+    assert awake
+    assert find_shown(lake.mirror) == Shown(9, later)
+    assert model_of(lake.copy.to_pyarrow_table()) == lake.versions[later]
+
+
 def test_rows_that_others_have_changed_are_right_again_and_told(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     lake.append({("a", n): n for n in range(4)})
