@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from jobs.microbatch.parallel import run_parallel
 from jobs.publication.editions import Editions
+from jobs.publication.local_days import find_days
 from windowing.columns import START
-from windowing.grid.days import DayRange, find_days
+from windowing.grid.days import DayRange
 from windowing.ledger.changed import ChangedDays
 from windowing.merge.rule import identity
 from windowing.spec.kinds import Window, zone_of

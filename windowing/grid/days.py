@@ -6,52 +6,32 @@ length is.
 
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
 from zoneinfo import ZoneInfo
 
-import numpy as np
-import numpy.typing as npt
-
-from windowing.grid.zone import transitions
+from windowing.grid.zone import offset_us
 
 DayRange = tuple[date, date]
 """Neighbouring days: the first and the last one, both included."""
 MOST_RANGES = 1_000
 """From more ranges than that the days between them are included, so that a list stays short."""
-_DAY_US = 86_400_000_000
+DAY_US = 86_400_000_000
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _ONE = timedelta(days=1)
 
 
-def find_days(starts_us: npt.NDArray[np.int64], zone: str | None) -> tuple[DayRange, ...]:
-    """The days on which these instants lie, by the clock of `zone`; None is UTC.
+def find_day(us: int, zone: str | None) -> date:
+    """The day on which an instant lies, by the clock of `zone`; None is UTC.
 
-    Instants are microseconds since 1970, in any order. Days beyond the years 1 to 9999 are the
-    nearer end of the calendar.
+    Instants are microseconds since 1970. A day beyond the years 1 to 9999 is the nearer end of the
+    calendar.
     """
-    if not starts_us.size:
-        return ()
-    local = starts_us + _find_offsets(starts_us, zone) if zone else starts_us
-    last_day = date.max.toordinal() - _EPOCH_DAY
-    numbers = np.unique(np.clip(local // _DAY_US, 1 - _EPOCH_DAY, last_day))
-    ends = np.flatnonzero(np.diff(numbers) > 1)
-    firsts, lasts = numbers[[0, *(ends + 1)]], numbers[[*ends, -1]]
-    pairs = zip(firsts.tolist(), lasts.tolist(), strict=True)
-    return merge_days((_to_date(first), _to_date(last)) for first, last in pairs)
+    return number_to_day((us + (offset_us(zone, us) if zone else 0)) // DAY_US)
 
 
-def _find_offsets(starts_us: npt.NDArray[np.int64], zone: str) -> npt.NDArray[np.int64]:
-    """How far the clock of the zone is ahead of UTC at each instant."""
-    known: npt.NDArray[Any] = np.array(
-        transitions(zone, int(starts_us.min()), int(starts_us.max())), np.int64
-    )
-    places = np.searchsorted(known[:, 0], starts_us, side="right") - 1
-    offsets: npt.NDArray[np.int64] = known[np.maximum(places, 0), 1]
-    return offsets
-
-
-def _to_date(number: int) -> date:
-    return date.fromordinal(number + _EPOCH_DAY)
+def number_to_day(number: int) -> date:
+    """The day that begins so many days after 1970, or the nearer end of the calendar."""
+    ordinal = number + _EPOCH_DAY
+    return date.fromordinal(min(max(ordinal, date.min.toordinal()), date.max.toordinal()))
 
 
 def merge_days(ranges: Iterable[DayRange]) -> tuple[DayRange, ...]:

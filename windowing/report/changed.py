@@ -4,9 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
-import numpy as np
-
-from windowing.grid.days import DayRange, bound_days, find_days, list_days, merge_days
+from windowing.grid.days import DayRange, bound_days, find_day, list_days, merge_days
 from windowing.ledger.changed import ChangedDays
 from windowing.ledger.counts import add_counts, read_starts
 from windowing.spec.kinds import Window, zone_of
@@ -53,12 +51,14 @@ def describe_steps(
     They are all days from that of the first start that changed to that of the last one.
     """
     counts = add_counts(steps)
-    changed = {}
+    changed: dict[str, tuple[DayRange, ...]] = {}
     for window in windows:
         if any(counts.get(f"{window.name}.{what}") for what in ("inserted", "updated", "deleted")):
-            starts_us = np.array(read_starts(counts, window.name) or (), np.int64)
-            days = find_days(starts_us, zone_of(window))
-            changed[window.name] = ((days[0][0], days[-1][1]),) if days else ()
+            starts, zone = read_starts(counts, window.name), zone_of(window)
+            changed[window.name] = ()
+            if starts is not None:
+                first, last = (find_day(us, zone) for us in starts)
+                changed[window.name] = ((first, last),)
     return describe_changed(changed, windows)
 
 

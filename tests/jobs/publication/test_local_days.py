@@ -7,7 +7,8 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from windowing.grid.days import MOST_RANGES, bound_days, find_days, list_days, merge_days
+from jobs.publication.local_days import find_days
+from windowing.grid.days import MOST_RANGES, bound_days, find_day, list_days, merge_days
 from windowing.grid.zone import micros
 
 HOUR = 3_600_000_000
@@ -79,6 +80,7 @@ def test_any_instants_against_plain_loops(zone: str | None) -> None:
         due = sorted({moment.astimezone(clock).date() for moment in moments})
         found = find_days(np.array(starts, np.int64), zone)
         assert list_days(found) == due
+        assert sorted({find_day(us, zone) for us in starts}) == due
         bounds = [bound_days(each, zone) for each in found]
         assert all(any(start <= at < end for start, end in bounds) for at in moments)
         assert all(one[1] < other[0] for one, other in zip(bounds, bounds[1:], strict=False))
