@@ -75,9 +75,10 @@ def history(
     ordered(start, end)
     if at is not None:
         start, end = at, at + _MICROSECOND
-    from jobs.sessions.profiles import choose_for_tables
+    from jobs.sessions.profiles import FULL, choose_for_tables
 
-    session = open_to_read(choose_for_tables(pipeline))
+    # How much of the source is read is not known.
+    session = open_to_read(choose_for_tables(pipeline) if events is None else FULL)
     from jobs.history import history as read_history
     from jobs.show import Wanted
 

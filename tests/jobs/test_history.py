@@ -287,8 +287,9 @@ class Course:
         self.erased.add(key)
         self.witness.hide(key)
         self.witness.look(Cause.ERASURE)
+        before = len(self.witness.editions)
         self.witness.note_edition(self.witness.editions[-1])
-        self.undone = len(self.witness.editions) - 1
+        self.undone = max(before, len(self.witness.editions) - 1)
 
     def publish(self) -> None:
         """Readers see what is newest."""
@@ -297,8 +298,8 @@ class Course:
     def rollback(self) -> None:
         """Readers see an earlier publication again, if there is one that may be undone."""
         publications = read_history(self.lab.pipeline).publications
-        number = self.rng.randrange(self.undone, max(self.undone + 1, len(publications)))
-        if publications:
+        if self.undone < len(publications):
+            number = self.rng.randrange(self.undone, len(publications))
             roll_back(self.lab.pipeline, publications[number].seq, "tests may go back")
             self.witness.note_edition(self.witness.editions[number])
 
