@@ -16,7 +16,7 @@ from tests.torture.soak import said
 from tests.torture.tally import Tally, sum_tallies
 from windowing.crash import POINTS
 
-ELSEWHERE = ("evolve", "erase", "reset", "check", "ledger", "rewrites", "ingest")
+ELSEWHERE = ("evolve", "erase", "reset", "check", "period", "ledger", "rewrites", "ingest")
 """What is killed in tests of its own: rare commands, and what a run does every eighth time."""
 IN_A_LANE = len(COMBINATIONS) // len(LANES)
 

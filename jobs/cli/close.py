@@ -24,7 +24,7 @@ _DONE = {"insert": "inserted", "update": "updated", "delete": "deleted"}
 _UNTIL = f"Freeze rows whose window ends at or before this time. {TIMES}"
 
 
-@click.command()
+@click.command(short_help="Freeze rows of outputs that end until a time.")
 @common
 @click.option("--until", type=Instant(), required=True, help=_UNTIL)
 @click.option("--reason", required=True, help="Why; the ledger records it.")
@@ -66,7 +66,7 @@ def _describe_closed(pipeline: "Pipeline", done: "ClosedPeriod") -> list[str]:
     return sentences
 
 
-@click.command()
+@click.command(short_help="Release the rows that a close has frozen.")
 @common
 @click.option("--reason", required=True, help="Why; the ledger records it.")
 def reopen(pipeline: "Pipeline", *, printer: Printer, reason: str) -> None:
@@ -94,7 +94,7 @@ def _require(reason: str) -> None:
         raise UsageError("--reason is empty; say why, because the ledger records it")
 
 
-@click.command()
+@click.command(short_help="Show what frozen rows would be: old, new and difference.")
 @common
 @click.argument("window", type=WINDOW, metavar="[WINDOW]", required=False)
 @limit_option

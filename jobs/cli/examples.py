@@ -1,4 +1,4 @@
-"""Examples of each command, as `--help` ends with them."""
+"""Examples of each command, as `--help` ends with them, and short words for the list of all."""
 
 from collections.abc import Mapping
 
@@ -89,6 +89,18 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "tidemark engine status --json",
     ),
 }
+
+SHORT: Mapping[str, str] = {
+    "advise": "Propose a watermark from the history of the source.",
+    "diff": "Show which rows differ between two publications.",
+    "erase": "Delete one key or value from every table for good.",
+    "ingest": "Take files that have landed into the source table.",
+    "report": "Write a page of lateness, corrections and quality.",
+    "status": "Say how pipelines stand; exit 5 for attention.",
+    "test": "Play TRANSCRIPTs against their specs.",
+    "validate": "Evaluate the expectations of the newest run.",
+}
+"""What the list of commands says where the first sentence of a command is longer than a line."""
 
 
 def list_examples(command: str) -> str:

@@ -20,7 +20,7 @@ from jobs.cli.doctor import doctor
 from jobs.cli.engine import engine
 from jobs.cli.erase import erase
 from jobs.cli.errors import Failure, describe_usage_error, explain_error
-from jobs.cli.examples import list_examples
+from jobs.cli.examples import SHORT, list_examples
 from jobs.cli.explain import explain
 from jobs.cli.history import history
 from jobs.cli.ingest import ingest
@@ -147,5 +147,6 @@ _WRITE = (init, ingest, run, backfill, validate, publish)
 _READ = (status, advise, explain, show, history, diff, late, state, restatements, report, check)
 _OPERATE = (register, close, reopen, maintain, doctor, recover, reset, erase, setup, engine)
 for command in (*_WRITE, *_READ, *_OPERATE):
+    command.short_help = SHORT.get(command.name or "", command.short_help)
     command.epilog = list_examples(command.name or "")
     main.add_command(command)

@@ -39,9 +39,9 @@ from jobs.maintain import Maintenance, Tended
 from jobs.reconcile import Checked
 from jobs.register import Registration
 from jobs.reset import Holding
-from jobs.restatements import AllRestatements, Restatement, Restatements
 from jobs.sessions.jars import JAR_NAMES
 from jobs.transcripts import Missed, Verdict
+from tests.support.json_of_periods import PERIODS
 from windowing.admit import frame
 from windowing.advise.advice import EVER_US, Advice, Named, OpenWindow, Target
 from windowing.advise.advice import Checked as CheckedShare
@@ -68,7 +68,6 @@ from windowing.report.alarms import Alarm
 from windowing.report.changed import Days
 from windowing.report.compared import ChangedRow, Compared, OutputDifference, Side
 from windowing.report.difference import Difference, Unequal
-from windowing.report.periods import ClosedPeriod, ReopenedPeriod
 from windowing.report.publications import PastPublication, Publications, RolledBack
 from windowing.report.rows import NO_ROWS, Refused, Rows, Seen, StateTable, Version
 from windowing.report.rule import Changed, Publication, Published, RunReport
@@ -117,12 +116,6 @@ RAN = RunReport(
     alarms=(ALARM,), changed_days=DAYS,
 )  # fmt: skip
 ROWS = dict.fromkeys(COUNTS, 1)
-UPDATED = Restatement({"place": "EWR"}, AT, LATER, "update", {"n": 1}, {"n": 3}, {"n": 2})
-RESTATED = Restatements(
-    "hourly",
-    3,
-    (UPDATED, replace(UPDATED, old=None, operation="insert"), replace(UPDATED, new=None)),
-)
 PLACES = {"lake": "/lake", "project": "/tidemark.toml", "target": "dev"}
 STANDS = Status(
     "trips", LATER, AT, AT, 60_000_000, 2, AT, ROWS, ROWS, (ALARM,), 1, AT, ("hourly",), 2, AT,
@@ -404,32 +397,7 @@ CASES = {
         Case("register SPEC", {"jobs.register.register": Registration(("trips.hourly",), ())}),
         Case("register SPEC", {"jobs.register.register": Registration((), ("trips.hourly",))}),
     ),
-    "close": (
-        Case(
-            "close SPEC --until 2013-01-01 --reason invoiced",
-            {
-                "jobs.close.close_period": ClosedPeriod(
-                    AT, "invoiced", {"hourly": 3}, ("all",), True
-                )
-            },
-        ),
-    ),
-    "reopen": (
-        Case(
-            "reopen SPEC --reason wrong", {"jobs.close.reopen_period": ReopenedPeriod(AT, CHANGES)}
-        ),
-        Case("reopen SPEC --reason wrong", {"jobs.close.reopen_period": ReopenedPeriod(None, {})}),
-    ),
-    "restatements": (
-        Case(
-            "restatements SPEC",
-            {"jobs.restatements.restatements": AllRestatements(AT, "invoiced", (RESTATED,))},
-        ),
-        Case(
-            "restatements SPEC hourly",
-            {"jobs.restatements.restatements": AllRestatements(None, None, ())},
-        ),
-    ),
+    **{heading: tuple(Case(*case) for case in cases) for heading, cases in PERIODS.items()},
     "recover": (
         Case(
             "recover SPEC",

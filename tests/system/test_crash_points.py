@@ -42,10 +42,11 @@ ELSEWHERE = [
     name
     for name in POINTS
     if name.startswith(
-        ("reset.", "evolve.", "erase.", "maintain.", "check.", "ledger.", "rewrites.", "ingest.")
+        (
+            *("reset.", "evolve.", "erase.", "maintain.", "check.", "ledger.", "rewrites."),
+            *("ingest.", "period."),
+        )
     )
-    or name.startswith("period.")
-    or name == "output.restated"
 ]
 """See the tests of these commands."""
 

@@ -263,7 +263,7 @@ def _write_closed(
     written = _write_stored(output, of_output)
     beside = Target(closed.restated.path, target.identity, target.shown, change_feed=False)
     stated = _write_stored(Output(beside, closed.restated), of_restated, (*beside.columns, DELETED))
-    crashpoint("output.restated")
+    crashpoint("period.restated")
     moved = stated.inserted + stated.updated + stated.deleted
     return replace(written, overflow=counts.overflow, restated=moved)
 

@@ -17,7 +17,7 @@ from windowing.location import Location
 from windowing.storage import delta, delta_log, plain_table, spark_internals, staged_files
 from windowing.storage.arrow_merge import Clauses
 from windowing.storage.commit_file import superseded
-from windowing.storage.control import open_to_read
+from windowing.storage.control import TableError, open_to_read
 from windowing.storage.few_rows import Collected, collect_few
 from windowing.storage.kept_open import copy_data, find_noted_version, has_commit, newest_version
 from windowing.storage.pinned_rows import is_local
@@ -161,9 +161,13 @@ def find_setting(snapshot: Snapshot, name: str) -> str | None:
     """
     if snapshot.version < 0:
         return None
-    table = open_to_read(snapshot.path) if snapshot.plain is None else snapshot.plain.table
-    settings = {} if table is None else table.metadata().configuration
-    return settings.get(name)
+    if snapshot.plain is not None:
+        return snapshot.plain.table.metadata().configuration.get(name)
+    try:
+        table = open_to_read(snapshot.path)
+    except TableError:
+        return delta_log.setting(SparkSession.active(), snapshot.path, name)
+    return None if table is None else table.metadata().configuration.get(name)
 
 
 def schema(spark: SparkSession, path: Location) -> T.StructType:

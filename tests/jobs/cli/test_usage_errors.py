@@ -64,6 +64,14 @@ windows:
   busy: {kind: session, gap: 30 minutes}
 """
 RANGE = ("--from", "2013-01-01", "--to", "2013-01-02")
+NEEDED = {
+    "backfill": RANGE,
+    "show": ("hourly",),
+    "history": ("hourly",),
+    "close": ("--until", "2013-01-01", "--reason", "invoiced"),
+    "reopen": ("--reason", "wrong"),
+}
+"""What commands need besides a spec."""
 
 
 @pytest.fixture(autouse=True)
@@ -353,7 +361,7 @@ def no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("no_extra")
 @pytest.mark.parametrize("command", EVERY_COMMAND)
 def test_without_the_extra_a_command_says_what_to_install(command: str, spec: str) -> None:
-    words = {"backfill": RANGE, "show": ("hourly",), "history": ("hourly",)}.get(command, ())
+    words = NEEDED.get(command, ())
     result = tidemark(command, *(() if command == "setup" else (spec,)), *words)
     assert result.exit_code == 2
     assert said(result) == (
@@ -367,7 +375,7 @@ def test_without_the_extra_a_command_says_what_to_install(command: str, spec: st
 def test_without_the_extra_a_bad_spec_is_said_first(command: str, tmp_path: Path) -> None:
     file = tmp_path / "broken.yaml"
     file.write_text(SPEC.replace("1 hour", "an hour"))
-    words = {"backfill": RANGE, "show": ("hourly",), "history": ("hourly",)}.get(command, ())
+    words = NEEDED.get(command, ())
     result = tidemark(command, str(file), *words)
     assert result.exit_code == 2
     assert "windows.hourly.size" in said(result)

@@ -1,0 +1,167 @@
+"""Periods are closed, reopened and shown; whatever else works on a closed pipeline knows of it."""
+
+import json
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from jobs.cli.main import main
+from jobs.close import close_period, reopen_period
+from jobs.doctor import diagnose
+from jobs.erase import erase, erase_where
+from jobs.maintain import maintain
+from jobs.reconcile import check_range
+from jobs.restatements import restatements
+from jobs.validate import validate
+from tests.oracle import Count, Event, Session, Tumbling
+from tests.support.closed_lab import ClosedLab
+from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, ends_at
+from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
+from windowing.closed.rule import restated_name
+from windowing.errors import StateRefused, UsageError
+from windowing.grid.zone import moment
+from windowing.ledger.table import read_history
+from windowing.storage import delta, upkeep
+
+HOUR = 60 * MINUTE
+WINDOWS = (Tumbling("hourly", HOUR), Session("visits", 10 * MINUTE), Count("pairs", 2))
+
+
+def at(minutes: int, key: str = "a", value: int = 1) -> Event:
+    """An event so many minutes after the beginning."""
+    return Event(key, BASE + minutes * MINUTE, value, f"{key}{minutes}", minutes)
+
+
+FIRST = [at(5), at(12), at(50), at(70), at(125), at(5, "b"), at(130, "b")]
+
+
+@pytest.fixture
+def closed(spark: SparkSession, tmp_path: Path) -> ClosedLab:
+    """Two hours, of which the first one is closed."""
+    lab = Lab(spark, tmp_path, WINDOWS, shows=FEW)
+    lab.run(FIRST)
+    found = ClosedLab(lab)
+    found.close(BASE + HOUR)
+    return found
+
+
+def test_what_comes_late_is_stated_and_not_shown(closed: ClosedLab) -> None:
+    lab = closed.lab
+    closed.check()
+    lab.run([at(20, value=4), at(30, "b"), at(140)])
+    closed.check()
+    lab.run([at(58), at(64)])
+    # A session from the closed hour into the next one is held back.
+    closed.check()
+    lab.backfill(BASE, BASE + 30 * MINUTE)
+    closed.check()
+    assert validate(lab.spark, lab.pipeline).passed
+    assert check_range(lab.spark, lab.pipeline, moment(BASE), moment(BASE + HOUR)).agrees
+    found = restatements(lab.spark, lab.pipeline, lab.pipeline.window("hourly"))
+    (hourly,) = found.windows
+    shown = {each.key["key"]: each for each in hourly.rows}
+    assert (hourly.total, found.reason) == (2, "invoiced")
+    assert shown["a"].difference == {"n": 2, "total": 5}
+    assert (shown["b"].operation, shown["b"].difference["n"]) == ("update", 1)
+    printed = tidemark("restatements", closed, "visits")
+    assert printed["windows"][0]["total"] > 0
+    closed.reopen()
+    closed.check()
+    assert restatements(lab.spark, lab.pipeline).until is None
+    assert validate(lab.spark, lab.pipeline).passed
+
+
+def tidemark(command: str, closed: ClosedLab, *words: str) -> dict[str, Any]:
+    """What a command prints as JSON."""
+    file = closed.lab.root / "lab.yaml"
+    file.write_text(json.dumps(closed.lab.spec()))
+    said = CliRunner().invoke(main, [command, str(file), *words, "--json"], prog_name="tidemark")
+    assert said.exit_code == 0, said.output
+    found: dict[str, Any] = json.loads(said.stdout)
+    return found
+
+
+def test_a_close_and_a_reopening_that_end_at_any_place_are_finished(closed: ClosedLab) -> None:
+    lab = closed.lab
+    for n, place in enumerate(("period.intended", "period.frozen", "period.done")):
+        later = BASE + 2 * HOUR + n * MINUTE
+        closes = partial(close_period, lab.spark, lab.pipeline, moment(later), "invoiced")
+        ends_at(Crasher(place), closes)
+        closed.close(later)
+        closed.check()
+    landed = lab.land([at(20, value=4), at(58), at(64)])
+    ends_at(Crasher("output.corrected"), lab.go)
+    ends_at(Crasher("output.corrected", 3), lab.go)
+    ends_at(Crasher("period.restated"), lab.go)
+    lab.go()
+    lab.truth.run(landed, ARRIVAL)
+    closed.check()
+    for place in ("period.intended", "period.released", "period.opened"):
+        ends_at(Crasher(place), lambda: reopen_period(lab.spark, lab.pipeline, "wrong"))
+    lab.go()
+    assert read_history(lab.pipeline).period is None
+    closed.until = None
+    closed.check()
+
+
+def test_the_doctor_finds_a_frozen_row_that_was_changed(closed: ClosedLab) -> None:
+    lab = closed.lab
+    assert diagnose(lab.spark, lab.pipeline) == ()
+    output = lab.pipeline.table("hourly")
+    older = F.col("key") == "b"
+    # While a run is open the version of an output is not compared.
+    lab.land([at(200)])
+    ends_at(Crasher("batch.done"), lab.go)
+    upkeep.update_rows(lab.spark, output, older, {"`total`": F.lit(9).cast("bigint")})
+    lab.go()
+    (found,) = diagnose(lab.spark, lab.pipeline)
+    assert (found.code, "rows of hourly" in found.message) == ("FROZEN_CHANGED", True)
+
+
+def test_an_erased_key_is_erased_from_frozen_and_restated_rows(closed: ClosedLab) -> None:
+    lab = closed.lab
+    lab.run([at(20), at(30, "b")])
+    with pytest.raises(UsageError, match="reopen"):
+        erase_where(lab.spark, lab.pipeline, "value", "1")
+    erase(lab.spark, lab.pipeline, {"key": "b"})
+    for name in ("hourly", restated_name("hourly"), "visits", restated_name("visits")):
+        keys = delta.read(lab.spark, lab.pipeline.table(name)).select("key").distinct().collect()
+        assert [row["key"] for row in keys] == ["a"], name
+    assert diagnose(lab.spark, lab.pipeline) == ()
+
+
+def test_maintenance_keeps_frozen_rows(closed: ClosedLab) -> None:
+    lab = closed.lab
+    lab.run([at(20), at(30, "b")])
+    maintain(lab.spark, lab.pipeline, moment(ARRIVAL) + timedelta(days=40))
+    closed.check()
+    assert diagnose(lab.spark, lab.pipeline) == ()
+
+
+def test_what_a_close_refuses(closed: ClosedLab) -> None:
+    lab = closed.lab
+    watermark = closed.watermark() or 0
+    for until, why in ((watermark + 1, "watermark"), (BASE, "forward")):
+        with pytest.raises(UsageError, match=why):
+            close_period(lab.spark, lab.pipeline, moment(until), "invoiced")
+    with pytest.raises(UsageError, match="reason"):
+        close_period(lab.spark, lab.pipeline, moment(BASE + HOUR), " ")
+    again = close_period(lab.spark, lab.pipeline, moment(BASE + HOUR), "again")
+    assert (again.changed, again.reason, again.not_frozen) == (False, "invoiced", ("pairs",))
+    lab.respecify(WINDOWS[:2])
+    with pytest.raises(StateRefused, match=r"SPEC_CHANGED.*closed until.*reopen"):
+        lab.go()
+
+
+def test_before_the_first_run_nothing_is_closed(spark: SparkSession, tmp_path: Path) -> None:
+    lab = Lab(spark, tmp_path, WINDOWS[:1], shows=FEW)
+    lab.land(FIRST[:1])
+    with pytest.raises(UsageError, match="nothing was computed"):
+        close_period(spark, lab.pipeline, datetime.fromisoformat("2026-01-05T00:00Z"), "invoiced")
+    assert reopen_period(spark, lab.pipeline, "wrong").until is None
