@@ -85,7 +85,7 @@ test-cluster-deep: setup $(S3_SERVER) ## executors killed at many places and tim
 	@$(PYTEST) -m "cluster and deep" tests/cluster
 
 test-deep: setup ## rare orders of commands, other systems' examples, then 500 random schedules against plain loops (hours)
-	@$(PYTEST) $(TWO_JVMS) -m "deep and not cluster and not s3 and not hdfs" tests
+	@$(PYTEST) $(TWO_JVMS) -m "deep and not cluster and not s3 and not hdfs" -rs tests
 	@.venv-airflow/bin/python -m pytest -q -m deep tests/dags -p no:cacheprovider
 	@TIDEMARK_SCHEDULES=$${TIDEMARK_SCHEDULES:-500} $(PYTEST) tests/system/test_random_schedules.py
 

@@ -323,7 +323,7 @@ def _erase_everywhere(
         ERASE_DONE,
         generation=GENERATION,
         run=past.last_run,
-        at=batch.arrival_us,
+        at=batch.read_clock(),
         versions=versions,
         counts=count_changes(batch, past, erased_events) | deleted,
         note=note_frozen(batch.spark, pipeline, past),

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from windowing.grid.frame import instant
 from windowing.grid.range import Range
+from windowing.grid.zone import micros
 from windowing.ledger.erased import Erasures
 from windowing.ledger.rule import GENERATION, LedgerExcerpt
 from windowing.merge import table as outputs
@@ -44,6 +46,10 @@ class RunContext:
     def keys(self) -> tuple[str, ...]:
         """The key columns."""
         return self.pipeline.source.key
+
+    def read_clock(self) -> int:
+        """When a step ends: the host clock in microseconds, but not before the step's arrival."""
+        return max(self.arrival_us, micros(datetime.now(UTC)))
 
     def find_rows(self, table: str) -> DataFrame | None:
         """The newest version of a table of the pipeline; None where there is no such table yet."""

@@ -104,7 +104,13 @@ def repair_chunk(
     counts = {**changed, **partial, "accepted": accepted}
     if staged.erased:
         counts[ERASED] = staged.erased
-    done = replace(begun, step=BACKFILL_DONE, counts=counts, versions=table_versions(pipeline))
+    done = replace(
+        begun,
+        step=BACKFILL_DONE,
+        at=batch.read_clock(),
+        counts=counts,
+        versions=table_versions(pipeline),
+    )
     past = record_entries(pipeline, past, [done])
     crashpoint("backfill.done")
     return past, done

@@ -123,6 +123,7 @@ def _rebuild(
     done = replace(
         begun,
         step=EVOLVE_DONE,
+        at=batch.read_clock(),
         counts=counts,
         versions=tables.table_versions(pipeline),
         note=None if read_evolved(begun.note) else OF_ERASURE,

@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -15,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from jobs.erase import erase
 from jobs.microbatch import outputs
 from jobs.publish import publish
+from jobs.read import read
 from jobs.session import spark_session
 from jobs.sessions.process import stay_on_utc
 from jobs.sessions.profiles import TEST
@@ -34,9 +36,11 @@ from tests.oracle import (
     Window,
 )
 from tests.support.pipeline_under_test import ARRIVAL, FAR, Lab
+from tests.support.published_readers import Row, read_by_each, to_rows
 from tests.support.random_schedules import BASE, DAY, HOUR, MINUTE, NEW_YORK, event
 from tests.support.stored_rows import read_stored
 from windowing.location import Location
+from windowing.merge.rule import published_name
 from windowing.storage import few_rows
 from windowing.storage.store import store_of
 
@@ -57,6 +61,7 @@ LATER: tuple[Window, ...] = (
     Tumbling("daily", DAY, zone=NEW_YORK),
 )
 """The windows after the spec has changed."""
+QUANTILES = {"middle": "median(value)", "high": "quantile(value, 0.9)"}
 KEYS = ("a", "b", "c")
 _LOG = "/_delta_log/"
 WITHOUT_CLOCK = ("_ledger", "_quality", "_reports")
@@ -81,10 +86,22 @@ def carry_by_spark(patched: pytest.MonkeyPatch) -> None:
     patched.setattr(outputs, "_MANY_BYTES", 0)
 
 
+class LabWithSketches(Lab):
+    """The pipeline whose windows also show quantiles, which the oracle does not compute.
+
+    They are exact up to 4,096 values, so they are the same wherever they are computed.
+    """
+
+    def spec(self) -> dict[str, Any]:
+        """The spec as a user would write it."""
+        spec = super().spec()
+        return {**spec, "aggregates": {**spec["aggregates"], **QUANTILES}}
+
+
 def make_lab(spark: SparkSession, root: Path | Location) -> Lab:
     """The pipeline, of which nothing has come yet."""
     shown = ("n", "total", "opening", "distinct")
-    return Lab(spark, root, WINDOWS, HOUR, 5 * MINUTE, shows=shown, max_future=FAR)
+    return LabWithSketches(spark, root, WINDOWS, HOUR, 5 * MINUTE, shows=shown, max_future=FAR)
 
 
 def live(lab: Lab) -> None:
@@ -132,11 +149,30 @@ def compare_lakes(spark: SparkSession, one: Location, other: Location) -> None:
     names = list_tables(one)
     assert names == list_tables(other)
     assert {window.name for window in LATER} <= set(names)
+    assert {published_name(window.name) for window in LATER} <= set(names)
     for name in names:
         there, here = (
             _comparable(read_stored(spark, root / "lake" / "lab" / name)) for root in (one, other)
         )
         assert there == here, name
+
+
+def read_published(
+    spark: SparkSession, lab: Lab, windows: tuple[Window, ...]
+) -> dict[str, list[Row]]:
+    """The rows of each published table, which all readers of other libraries find alike."""
+    found = {}
+    for window in windows:
+        rows = read(spark, lab.pipeline, window.name).drop("is_closed", "is_final")
+        expected = to_rows(rows.toArrow())
+        assert {*QUANTILES} <= expected[0].keys()
+        by_each = read_by_each(lab.pipeline.table(published_name(window.name)), "key", "a")
+        assert {"delta-rs", "DuckDB"} <= by_each.keys()
+        wrong = [name for name, each in by_each.items() if each != expected]
+        assert not wrong, (window.name, wrong, expected, by_each[wrong[0]])
+        assert len(expected) == len(lab.expected(window))
+        found[window.name] = expected
+    return found
 
 
 def _comparable(rows: DataFrame) -> list[tuple[object, ...]]:

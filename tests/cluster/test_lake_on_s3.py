@@ -7,16 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from jobs.read import read
-from tests.cluster.life import WINDOWS, carry_by_spark, live_briefly, make_lab
+from tests.cluster.life import WINDOWS, carry_by_spark, live_briefly, make_lab, read_published
 from tests.support.cluster import Cluster
 from tests.support.pipeline_under_test import Lab
 from tests.support.s3_server import KEYS
 from windowing.location import Location
-from windowing.storage.s3_settings import read_s3_settings
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
 
@@ -33,16 +30,12 @@ def lived(session: SparkSession, cluster: Cluster) -> Iterator[Lab]:
         yield lab
 
 
-def test_spark_and_delta_rs_read_what_was_published(
-    lived: Lab, session: SparkSession, cluster: Cluster
+def test_spark_and_other_libraries_read_what_was_published(
+    lived: Lab, session: SparkSession
 ) -> None:
-    options = read_s3_settings(cluster.s3.environ).for_rust()
-    for window in WINDOWS:
-        n = read(session, lived.pipeline, window.name).count()
-        assert n == len(lived.expected(window))
-        plain = DeltaTable(str(lived.pipeline.table(window.name)), storage_options=options)
-        if "deletionVectors" not in (plain.protocol().reader_features or []):
-            assert plain.to_pyarrow_table().num_rows == n
+    found = read_published(session, lived, WINDOWS)
+    assert {*found} == {window.name for window in WINDOWS}
+    assert all(found.values())
 
 
 @pytest.mark.usefixtures("lived")

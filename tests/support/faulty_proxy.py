@@ -21,6 +21,8 @@ from tests.support.s3_signature import sign
 READS, CHANGES = frozenset({"GET", "HEAD", "LIST"}), frozenset({"PUT", "DELETE", "COPY", "POST"})
 _CONDITIONS = ("if-match", "if-none-match")
 _SILENCE = 2.0
+_LATE_SECONDS = 0.3
+"""Less than any client waits."""
 _WRAPPED = ("content-encoding", "x-amz-decoded-content-length", "x-amz-trailer")
 _HOP = ("connection", "keep-alive", "transfer-encoding", "content-length")
 
@@ -33,6 +35,7 @@ class Fault(Enum):
     REFUSED = "the server is too busy (503)"
     EXPIRED = "the credentials have expired (403)"
     SILENT = "it is not answered for so long that its client gives up"
+    LATE = "the server does it at once, and its answer comes later, when it may be out of date"
     UNCONDITIONAL = "the server does it as if it named no condition"
 
 
@@ -161,6 +164,8 @@ class _Handler(BaseHTTPRequestHandler):
             status, answered, content = self._pass_on(headers, body)
             client = headers.get("user-agent", "")
             self.proxy.asked.append(Asked(kind, key_of(self.path), client, status))
+            if fault is Fault.LATE:
+                time.sleep(_LATE_SECONDS)
             if fault is Fault.UNANSWERED:
                 self._hang_up()
             else:

@@ -1,7 +1,7 @@
 """Published tables have the rows that were published, for every reader, and tell what differs.
 
-A pipeline lives on: expectations that were not met, publications, corrections, maintenance and
-erasure. Each time all readers find in its published tables what `read` finds.
+A pipeline lives on: expectations that were not met, publications, corrections, a rollback,
+maintenance and erasure. Each time all readers find in its published tables what `read` finds.
 """
 
 from collections.abc import Iterator
@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 
 from jobs.erase import erase
 from jobs.maintain import maintain
-from jobs.publish import publish
+from jobs.publish import publish, roll_back
 from jobs.read import read
-from tests.oracle import Count, Event, Session, Sliding, Tumbling
+from tests.oracle import Count, Event, Session, Sliding, Tumbling, Window
 from tests.support.long_lived_pipeline import BASE, MINUTE
 from tests.support.pipeline_under_test import AGGREGATES, Lab, become_older
 from tests.support.published_readers import (
@@ -35,11 +35,17 @@ from windowing.location import Location
 from windowing.merge.rule import identity, published_name
 from windowing.storage import delta
 
-WINDOWS = (
+WINDOWS: tuple[Window, ...] = (
     Tumbling("hourly", 60 * MINUTE),
     Sliding("rolling", 60 * MINUTE, 20 * MINUTE, emit="changes"),
     Session("visits", 10 * MINUTE, emit="on_close"),
     Count("pairs", 2),
+)
+FEW = (WINDOWS[0], WINDOWS[2])
+"""One of which rows are corrected, and one of which they are written when they are closed."""
+SOME_OR_ALL = pytest.mark.parametrize(
+    "windows",
+    [pytest.param(FEW, id="few"), pytest.param(WINDOWS, id="all", marks=pytest.mark.deep)],
 )
 
 
@@ -112,9 +118,11 @@ def canonical(rows: list[Row]) -> list[str]:
     return sorted(repr(sorted(row.items(), key=lambda each: each[0])) for row in rows)
 
 
-def make(spark: SparkSession, home: Path | Location) -> Published:
+def make(
+    spark: SparkSession, home: Path | Location, windows: tuple[Window, ...] = WINDOWS
+) -> Published:
     """A pipeline whose first run is published."""
-    lab = Lab(spark, home, WINDOWS, delay=10 * MINUTE, shows=tuple(AGGREGATES))
+    lab = Lab(spark, home, windows, delay=10 * MINUTE, shows=tuple(AGGREGATES))
     published = Published(lab)
     published.run(0, 5, 70, 75, 200)
     published.publish()
@@ -135,6 +143,13 @@ def live(published: Published) -> None:
     # Two corrections of the same windows are one difference.
     published.run(7, 72, 240)
     published.run(8, 300, key="b")
+    before = published.shown
+    published.publish()
+    published.check()
+    assert published.shown != before
+    roll_back(lab.pipeline, None, "the prices were wrong")
+    published.check()
+    assert published.shown == before
     published.publish()
     published.check()
     maintain(lab.spark, lab.pipeline)
@@ -153,8 +168,11 @@ def live(published: Published) -> None:
     published.check()
 
 
-def test_all_readers_find_what_was_published(spark: SparkSession, tmp_path: Path) -> None:
-    published = make(spark, tmp_path)
+@SOME_OR_ALL
+def test_all_readers_find_what_was_published(
+    spark: SparkSession, tmp_path: Path, windows: tuple[Window, ...]
+) -> None:
+    published = make(spark, tmp_path, windows)
     live(published)
     lake = published.lab.pipeline.root.local
     files = list((lake / "published").rglob("*.parquet"))
@@ -173,11 +191,12 @@ def s3_session(s3_server: S3Server) -> Iterator[SparkSession]:
         yield session
 
 
+@SOME_OR_ALL
 @pytest.mark.usefixtures("jvm")
 def test_all_readers_find_what_was_published_on_s3(
-    s3_server: S3Server, s3_session: SparkSession
+    s3_server: S3Server, s3_session: SparkSession, windows: tuple[Window, ...]
 ) -> None:
-    live(make(s3_session, Location(f"s3://{s3_server.make_bucket()}/a lake")))
+    live(make(s3_session, Location(f"s3://{s3_server.make_bucket()}/a lake"), windows))
 
 
 @pytest.mark.deep

@@ -1,4 +1,4 @@
-"""What three standard runs may cost: Spark jobs, Delta commits and calls over the bridge.
+"""What four standard runs may cost: Spark jobs, Delta commits and calls over the bridge.
 
 The limits are what the runs needed when they were set, so a later change can't add a job unseen.
 Who makes a run cheaper lowers them. After the rest of the suite each run needs one job and eight
@@ -17,6 +17,11 @@ from jobs.sessions.exact_session import copy_session
 from windowing.report.rule import RunReport
 from windowing.spec.pipeline import Pipeline
 
+TWELVE = {
+    f"of_{hours}": {"kind": "sliding", "size": f"{hours} hours", "slide": "1 hour"}
+    for hours in range(1, 13)
+}
+"""Windows of one family, which are computed and compared together."""
 USUAL = {
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.shuffle.partitions": "4",
@@ -80,3 +85,19 @@ def test_a_thousand_events_with_ids_in_two_windows(usual: SparkSession, tmp_path
         assert report.windows[name].inserted > 0
         assert report.windows[name].updated > 0
     assert_within(cost, Cost(jobs=19, commits=8, calls=3_750))
+
+
+def test_a_hundred_events_in_twelve_windows_of_one_family(
+    usual: SparkSession, tmp_path: Path
+) -> None:
+    """A further window is a commit of its output, and no further job."""
+    pipeline = make_pipeline(tmp_path, TWELVE)
+    land(usual, tmp_path, many_events(0, 200, low=0))
+    run(usual, pipeline)
+    land(usual, tmp_path, many_events(200, 100, low=3600, late=3600))
+    report, cost = run_metered(usual, tmp_path, pipeline)
+    for name in TWELVE:
+        assert report.windows[name].inserted > 0
+        assert report.windows[name].updated > 0
+    print(f"twelve windows: {cost}")
+    assert_within(cost, Cost(jobs=8, commits=17, calls=5_000))

@@ -59,6 +59,29 @@ class TestS3StoreThatLosesAnswers(TestS3StoreThatLosesWrites):
     )
 
 
+class TestS3StoreThatListsSlowly(TestS3StoreThatLosesWrites):
+    """Every other listing arrives late, so it lacks what was written meanwhile.
+
+    S3 promises that a listing has all that was written before it was asked for, so none is older.
+    """
+
+    FAULTS = (Planned(Fault.LATE, frozenset({"LIST"}), times=None, every=2),)
+
+    def test_what_is_written_while_a_listing_is_on_its_way_is_in_the_next(
+        self, store: Store, home: Location, s3_proxy: FaultyProxy
+    ) -> None:
+        store.write(home / "a", b"1")
+        s3_proxy.plan(Planned(Fault.LATE, frozenset({"LIST"})))
+        with ThreadPoolExecutor(1) as pool:
+            listed = pool.submit(lambda: [*store.list_files(home)])
+            while not any(each.kind == "LIST" for each in s3_proxy.asked):
+                time.sleep(0.01)
+            assert store.create(home / "b", b"2")
+            assert not store.create(home / "b", b"3")
+            assert listed.result() == ["a"]
+        assert [*store.list_files(home)] == ["a", "b"]
+
+
 def shared(place: Location, seconds: float | None = None) -> SharedStore:
     store = shared_store_of(place, seconds)
     assert store is not None

@@ -1,0 +1,63 @@
+"""When a step began and when it ended, as the ledger of a real pipeline says."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs.erase import erase
+from jobs.run import run
+from tests.oracle import Count, Event, Tumbling
+from tests.support.long_lived_pipeline import BASE, MINUTE
+from tests.support.pipeline_under_test import FEW, Lab
+from windowing.grid.zone import micros
+from windowing.ledger.rule import LedgerEntry
+from windowing.ledger.table import read_history
+
+HOURLY = Tumbling("hourly", 60 * MINUTE)
+
+
+@pytest.fixture(scope="module")
+def lab(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    """A pipeline after one run, which arrived by the clock of this host."""
+    made = Lab(spark, tmp_path_factory.mktemp("times"), (HOURLY,), shows=FEW)
+    made.land([Event(key, BASE + n * MINUTE, n, f"{key}{n}", n) for key in "ab" for n in range(3)])
+    run(spark, made.pipeline)
+    return made
+
+
+def backfill(lab: Lab) -> None:
+    lab.backfill(BASE, BASE + 60 * MINUTE)
+
+
+def change_spec(lab: Lab) -> None:
+    lab.respecify((HOURLY, Count("pairs", 2)))
+    run(lab.spark, lab.pipeline)
+
+
+def erase_key(lab: Lab) -> None:
+    erase(lab.spark, lab.pipeline, {"key": "b"})
+
+
+STEPS: dict[str, Callable[[Lab], None]] = {
+    "backfill": backfill,
+    "evolve": change_spec,
+    "erase": erase_key,
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_step_ends_when_it_has_ended(step: str, lab: Lab) -> None:
+    began_us = micros(datetime.now(UTC))
+    STEPS[step](lab)
+    ended_us = micros(datetime.now(UTC))
+    intent, done = (newest_of(lab, f"{step}_{which}") for which in ("intent", "done"))
+    assert intent.at < done.at
+    assert began_us < done.at <= ended_us
+
+
+def newest_of(lab: Lab, step: str) -> LedgerEntry:
+    """The newest entry of a step."""
+    found = [entry for entry in read_history(lab.pipeline).entries if entry.step == step]
+    return found[-1]
