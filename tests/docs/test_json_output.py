@@ -41,6 +41,7 @@ from jobs.register import Registration
 from jobs.reset import Holding
 from jobs.sessions.jars import JAR_NAMES
 from jobs.transcripts import Missed, Verdict
+from tests.support.described_values import is_as_described
 from tests.support.json_of_periods import PERIODS
 from windowing.admit import frame
 from windowing.advise.advice import EVER_US, Advice, Named, OpenWindow, Target
@@ -449,17 +450,6 @@ CASES = {
 
 Together they have every key. A further one shows which values may be null.
 """
-TYPES: Mapping[str, tuple[type, ...]] = {
-    "boolean": (bool,),
-    "count": (int,),
-    "number": (int, float),
-    "text": (str,),
-    "time": (str,),
-    "list": (list,),
-    "range": (list,),
-    "object": (dict,),
-}
-"""By the first word of a row, which Python types its value may have; `value` may have any."""
 
 
 def listed(page: str) -> dict[str, dict[str, str]]:
@@ -491,19 +481,6 @@ def values_of(value: object, place: str = "") -> Iterator[tuple[str, object]]:
             if name not in NAMES:
                 yield path, inner
             yield from values_of(inner, path)
-
-
-def is_as_described(value: object, described: str) -> bool:
-    """Whether a value has the type that begins its description, or is null where that is said."""
-    if value is None:
-        return "null" in described or described.startswith("value")
-    word = re.split(r"\W", described, maxsplit=1)[0]
-    if word == "value":
-        return True
-    if word == "time":
-        return isinstance(value, str) and datetime.fromisoformat(value).tzinfo is not None
-    is_boolean = isinstance(value, bool)
-    return isinstance(value, TYPES[word]) and (is_boolean == (word == "boolean"))
 
 
 def print_object(case: Case, home: Path) -> dict[str, Any]:
