@@ -55,6 +55,18 @@ def test_id_columns_and_properties_are_those_of_the_metadata(
     assert delta_log.setting(spark, table, "delta.appendOnly") is None
 
 
+def test_features_are_those_of_the_protocol(spark: SparkSession, tmp_path: Path) -> None:
+    marked, plain = (Location(str(tmp_path / name)) for name in ("marked", "plain"))
+    columns = T.StructType([T.StructField("id", T.LongType())])
+    delta.create(spark, plain, columns, {})
+    delta.create(spark, marked, columns, {"delta.enableDeletionVectors": "true"})
+    (protocol,) = read_actions(marked, "protocol")
+    expected = {*protocol["readerFeatures"], *protocol["writerFeatures"]}
+    assert "deletionVectors" in expected
+    assert delta_log.known_features(spark, marked) == expected
+    assert "deletionVectors" not in delta_log.known_features(spark, plain)
+
+
 def test_a_table_lies_where_its_log_does(spark: SparkSession, table: Location) -> None:
     assert delta_log.home(spark, table) == table
     told = read_actions(table, "commitInfo")[1]["timestamp"]
