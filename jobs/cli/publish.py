@@ -105,7 +105,7 @@ def _print_outputs(printer: Printer, published: "Publication", title: str) -> No
     if published.changed_days is not None:
         from windowing.report.changed import tell_days
 
-        printer.line(f"publication {published.number}, {tell_days(published.changed_days)}")
+        printer.line(tell_days(published.changed_days))
 
 
 def _roll_back(pipeline: "Pipeline", printer: Printer, to: int | None, reason: str) -> None:

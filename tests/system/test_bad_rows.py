@@ -425,6 +425,7 @@ def test_an_empty_source_is_a_run_of_nothing(spark: SparkSession, tmp_path: Path
         "followed": None,
         "versions_unread": 0,
         "alarms": [],
+        "changed_days": {},
     }  # fmt: skip
     assert source.hours("n") == []
     assert [entry.step for entry in read_history(source.pipeline).entries] == ["skip"]

@@ -161,7 +161,7 @@ def compute_changes(changed: DataFrame, run: int, most: int | None = None) -> Co
 def _summarize_found(rows: DataFrame, found: Mapping[str, Any]) -> ComputedChanges:
     """Computed changes of which Spark has found what `_summarize_changes` asks."""
     extent = None if found["low"] is None else (found["low"], found["high"])
-    starts = None if found["first"] is None else (found["first"], found["last"])
+    starts = None if found["lowest"] is None else (found["lowest"], found["highest"])
     named = {name: found[name] for name in ("inserted", "updated", "deleted", "overflow")}
     return ComputedChanges(rows, Changes(**named, starts=starts), found["lost"], extent)
 
@@ -218,8 +218,8 @@ def _summarize_changes() -> list[Column]:
         "lost": f"count_if({OP} = '{LOST}')",
         "low": f"unix_micros(min(if({stored}, least({START}, {BEGUN}), null)))",
         "high": f"unix_micros(max(if({stored}, greatest({START}, {BEGUN}), null)))",
-        "first": f"unix_micros(min(if({changed}, least({START}, {BEGUN}), null)))",
-        "last": f"unix_micros(max(if({changed}, greatest({START}, {BEGUN}), null)))",
+        "lowest": f"unix_micros(min(if({changed}, least({START}, {BEGUN}), null)))",
+        "highest": f"unix_micros(max(if({changed}, greatest({START}, {BEGUN}), null)))",
     }
     # As text each is one call to the JVM.
     return [F.expr(f"{text} as {name}") for name, text in expressions.items()]
@@ -319,12 +319,12 @@ def insert_many(output: Output, new: DataFrame, run: int) -> Changes:
     observed = Observation()
     stamped = _stamp(new, run)
     facts = (F.count("*").alias("n"), F.count_if(OVERFLOW).alias("lost"))
-    ends = [F.expr(f"unix_micros({end}({START})) as {end}") for end in ("min", "max")]
+    ends = [F.expr(f"unix_micros({end}({START})) as {end}_us") for end in ("min", "max")]
     counted = stamped.observe(observed, *facts, *ends)
     own_tables.append_many(counted.select(*output.target.columns), output.snapshot)
     crashpoint("output.corrected")
     found = observed.get
-    starts = None if found["min"] is None else (found["min"], found["max"])
+    starts = None if found["min_us"] is None else (found["min_us"], found["max_us"])
     return Changes(inserted=found["n"], overflow=found["lost"], starts=starts)
 
 
