@@ -14,10 +14,11 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from windowing.spec.pipeline import Pipeline
 
-MOST_KEYS = 366
+MOST_KEYS = 100
 """How many days an output is told by at once.
 
-Airflow starts a DAG run for each, and stores all of them by one request, at some 10 ms each.
+Airflow starts a DAG run for each, and stores all of them by one request, at some 10 ms each, for
+which it allows five seconds unless it is told otherwise.
 """
 
 Output = Mapping[str, Any]

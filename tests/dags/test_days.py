@@ -139,10 +139,11 @@ def test_too_many_days_are_told_as_none(cli: FakeCli, outcome: Run) -> None:
 
 
 @pytest.mark.usefixtures("readers")
-def test_the_days_of_a_year_are_told(cli: FakeCli, outcome: Run) -> None:
+def test_as_many_days_as_airflow_can_store_are_told(cli: FakeCli, outcome: Run) -> None:
     at = name_of_time()
     outputs = publication(at)
-    days = [{"first": "2020-01-01", "last": "2020-12-31"}]
+    # 31 days of January, 29 of February, 31 of March and 9 of April.
+    days = [{"first": "2020-01-01", "last": "2020-04-09"}]
     outputs["hourly"]["changes"] = [{"publication": 9, "at": at, "days": days}]
     cli.publishes(json.dumps({"outputs": outputs}))
     assert len(told(outcome("orders").run_id)["orders.hourly.days"]) == MOST_KEYS
