@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from pyspark.sql import types as T
 
-from windowing.closed import table as closed
 from windowing.closed.rule import CLOSED_UNTIL, REOPENED
 from windowing.closed.table import find_closed, locate_restated
 from windowing.columns import END, START
@@ -54,7 +53,7 @@ def test_where_nothing_is_closed_no_other_table_is_opened(
     setting: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     snapshot = own_tables.open_snapshot(create(tmp_path, setting))
-    monkeypatch.setattr(closed.own_tables, "open_snapshot", lambda _: pytest.fail("opened"))
+    monkeypatch.setattr(own_tables, "open_snapshot", lambda _: pytest.fail("opened"))
     assert find_closed(snapshot, IDENTITY, IDENTITY, None) is None
 
 
