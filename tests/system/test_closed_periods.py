@@ -95,7 +95,7 @@ def play(
     runs: int = 6,
     windows: tuple[Window, ...] | None = None,
 ) -> None:
-    """Plays a schedule of so many runs behind the first one; windows are drawn if none are given."""
+    """Plays a schedule of so many runs behind the first one, of `windows` or of drawn ones."""
     rng = Random(f"closed {seed}")
     drawn = draw_windows(rng)
     shows = tuple(AGGREGATES) if windows is None else FEW
