@@ -67,7 +67,7 @@ def test_what_comes_late_is_stated_and_not_shown(closed: ClosedLab) -> None:
     (hourly,) = found.windows
     shown = {each.key["key"]: each for each in hourly.rows}
     assert (hourly.total, found.reason) == (2, "invoiced")
-    assert shown["a"].difference == {"n": 2, "total": 5}
+    assert shown["a"].difference == {"n": 2, "total": 5, "opening": 0}
     assert (shown["b"].operation, shown["b"].difference["n"]) == ("update", 1)
     printed = tidemark("restatements", closed, "visits")
     assert printed["windows"][0]["total"] > 0
@@ -95,13 +95,12 @@ def test_a_close_and_a_reopening_that_end_at_any_place_are_finished(closed: Clos
         ends_at(Crasher(place), closes)
         closed.close(later)
         closed.check()
-    landed = lab.land([at(20, value=4), at(58), at(64)])
-    ends_at(Crasher("output.corrected"), lab.go)
-    ends_at(Crasher("output.corrected", 3), lab.go)
-    ends_at(Crasher("period.restated"), lab.go)
-    lab.go()
-    lab.truth.run(landed, ARRIVAL)
-    closed.check()
+    for place, late in (("output.corrected", (20, 58)), ("period.restated", (33, 64))):
+        landed = lab.land([at(minute) for minute in late])
+        ends_at(Crasher(place), lab.go)
+        lab.go()
+        lab.truth.run(landed, ARRIVAL)
+        closed.check()
     for place in ("period.intended", "period.released", "period.opened"):
         ends_at(Crasher(place), lambda: reopen_period(lab.spark, lab.pipeline, "wrong"))
     lab.go()

@@ -25,17 +25,18 @@ from tests.oracle import (
     Window,
 )
 from tests.support.closed_lab import ClosedLab
-from tests.support.pipeline_under_test import ARRIVAL, SECOND, Lab, us
+from tests.support.pipeline_under_test import AGGREGATES, ARRIVAL, FEW, SECOND, Lab, us
 from windowing.storage import few_rows
 
 MINUTE = 60 * SECOND
 BASE = us("2026-03-01T00:00:00")
 SPAN = 6 * 60 * MINUTE
 MANY = os.environ.get("TIDEMARK_CLOSED")
-SEEDS = (
-    range(int(MANY))
-    if MANY
-    else [0, *(pytest.param(n, marks=pytest.mark.deep) for n in range(1, 12))]
+SEEDS = range(int(MANY)) if MANY else [pytest.param(n, marks=pytest.mark.deep) for n in range(12)]
+SHORT = (
+    Session("visits", 20 * MINUTE),
+    Sliding("rolling", 60 * MINUTE, 20 * MINUTE),
+    Cumulate("so_far", 120 * MINUTE, 0, 30 * MINUTE),
 )
 
 
@@ -69,6 +70,14 @@ def test_a_period_that_is_closed_at_any_moment_keeps_its_rows_and_loses_nothing(
     play(seed, spark, tmp_path)
 
 
+@pytest.mark.parametrize("seed", [42])
+def test_a_short_schedule_keeps_its_rows_and_loses_nothing(
+    seed: int, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Two runs behind a close, with a session, a sliding and a cumulate window."""
+    play(seed, spark, tmp_path, runs=2, windows=SHORT)
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize("seed", [100, 101])
 def test_rows_that_are_many_are_frozen_as_few_are(
@@ -79,14 +88,23 @@ def test_rows_that_are_many_are_frozen_as_few_are(
     play(seed, spark, tmp_path)
 
 
-def play(seed: int, spark: SparkSession, root: Path) -> None:
+def play(
+    seed: int,
+    spark: SparkSession,
+    root: Path,
+    runs: int = 6,
+    windows: tuple[Window, ...] | None = None,
+) -> None:
+    """Plays a schedule of so many runs behind the first one, of `windows` or of drawn ones."""
     rng = Random(f"closed {seed}")
-    lab = Lab(spark, root, draw_windows(rng), lateness=None, delay=10 * MINUTE)
+    drawn = draw_windows(rng)
+    shows = tuple(AGGREGATES) if windows is None else FEW
+    lab = Lab(spark, root, windows or drawn, lateness=None, delay=10 * MINUTE, shows=shows)
     closed = ClosedLab(lab)
     events = [draw_event(rng, n) for n in range(90)]
     early = sorted(events[:40], key=lambda e: (e.t or 0) + rng.randrange(90) * MINUTE)
     lab.run(early[:20], ARRIVAL)
-    for n in range(6):
+    for n in range(runs):
         watermark = closed.watermark() or BASE
         if n in (0, 3) or rng.random() < 0.3:
             span = (watermark - BASE) // (10 * MINUTE)
