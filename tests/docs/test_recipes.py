@@ -1,4 +1,7 @@
-"""Every recipe that operations lists is played on a day of the week that `make test-long` lives."""
+"""Every recipe that operations lists is played on a day of the week that `make test-long` lives.
+
+One that starts no JVM is played here as well.
+"""
 
 import ast
 import re
@@ -7,9 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.support.operated_lake import DOCS, list_recipes
-from tests.support.tutorial import section
+from tests.support.published_lake import PublishedLake
+from tests.support.tutorial import checkout, filled, play, section
+from windowing.ledger.table import read_history
 
-WEEK = Path(__file__).parents[1] / "system" / "test_week_of_operations.py"
+ROOT = Path(__file__).parents[2]
+WEEK = ROOT / "tests" / "system" / "test_week_of_operations.py"
+BACK = ("operations/backfill-and-corrections.md", "Go back to an earlier publication")
 
 
 def anchor(heading: str) -> str:
@@ -36,3 +43,21 @@ def list_played() -> set[str]:
 @pytest.mark.parametrize("recipe", sorted(list_recipes()))
 def test_a_recipe_is_played_on_a_day_of_the_week(recipe: str) -> None:
     assert recipe in list_played(), f"{recipe} needs a day in {WEEK.name}"
+
+
+def test_readers_go_back_to_an_earlier_publication_by_the_recipe(tmp_path: Path) -> None:
+    lake = PublishedLake(tmp_path)
+    for n in (1, 5000):
+        lake.run({("JFK", 1): n})
+        lake.publish()
+    right, wrong = (entry.seq for entry in read_history(lake.pipeline).publications)
+    page, heading = BACK
+    recipe = section((DOCS / page).read_text(), heading)
+    words = {"SPEC": lake.spec.name, "NUMBER": str(right)}
+    ((_, printed),) = play(filled(recipe, words), tmp_path, checkout(tmp_path / "bin", ROOT))
+    assert f"from publication {right}" in printed
+    assert "5000" in printed, "what differs is shown before anything is done"
+    assert [row["n"] for row in lake.read()] == [1]
+    newest = read_history(lake.pipeline).publications[-1]
+    assert newest.seq > wrong
+    assert "a price list was wrong" in (newest.note or "")

@@ -27,6 +27,7 @@ ROOT = Path(__file__).parents[2]
 TUTORIAL, QUICKSTART = (
     (ROOT / "docs" / name).read_text() for name in ("tutorial.md", "quickstart.md")
 )
+OWN_FILE = "From a file of your own"
 PAGE = f"""
 Save this as `a/b.csv`:
 
@@ -71,6 +72,34 @@ def test_the_tutorial_prints_what_it_shows(reader: dict[str, str], tmp_path: Pat
         )
 
 
+@pytest.mark.deep
+@pytest.mark.timeout(1800)
+def test_a_file_of_your_own_becomes_windows_that_readers_use(
+    reader: dict[str, str], tmp_path: Path
+) -> None:
+    here = tmp_path / "own"
+    here.mkdir()
+    orders = next(step for step in steps(QUICKSTART) if isinstance(step, File))
+    (here / orders.name).parent.mkdir()
+    (here / orders.name).write_text(orders.text)
+    ((_, printed),) = play(section(QUICKSTART, OWN_FILE), here, reader)
+    shown = printed.rpartition("shop.hourly, version ")[2]
+    assert "[2026-03-02 10:00Z, 11:00Z)" in shown
+    assert "65.50" in shown, "what the same orders come to in the pipeline above"
+    assert shown.splitlines()[-1].endswith(" rows")
+
+
+def test_few_commands_lead_from_a_file_to_windows_that_readers_use() -> None:
+    (block,) = steps(section(QUICKSTART, OWN_FILE))
+    assert isinstance(block, Commands)
+    assert not block.skipped
+    commands = block.text.splitlines()
+    assert len(commands) <= 8
+    words = ["one", "two", "three", "four", "five", "six", "seven", "eight"]
+    assert f"{words[len(commands) - 1]} commands lead to windows" in QUICKSTART
+    assert commands[-1].startswith("tidemark show") and "--published" in commands[-1]
+
+
 def test_only_airflow_is_not_run() -> None:
     skipped = [step.text for step in steps(TUTORIAL) if isinstance(step, Commands) and step.skipped]
     airflow = TUTORIAL.partition("## 6. Schedule it with Airflow")[2]
@@ -84,9 +113,8 @@ def test_most_outputs_are_shown() -> None:
 
 
 def test_the_quickstart_is_the_beginning_of_the_tutorial() -> None:
-    wanted = [
-        bare(step) for step in steps(QUICKSTART) if isinstance(step, File) or not step.skipped
-    ]
+    beginning = QUICKSTART.partition(f"## {OWN_FILE}\n")[0]
+    wanted = [bare(step) for step in steps(beginning) if isinstance(step, File) or not step.skipped]
     assert wanted == [bare(step) for step in steps(TUTORIAL)][: len(wanted)]
 
 

@@ -7,13 +7,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.erase import erase
+from jobs.microbatch.context import RunContext
 from jobs.run import run
 from tests.oracle import Count, Event, Tumbling
 from tests.support.long_lived_pipeline import BASE, MINUTE
 from tests.support.pipeline_under_test import FEW, Lab
 from windowing.grid.zone import micros
-from windowing.ledger.rule import LedgerEntry
+from windowing.ledger.rule import GENERATION, LedgerEntry
 from windowing.ledger.table import read_history
+from windowing.panes.rule import NO_BATCH
+from windowing.panes.table import Stamp
 
 HOURLY = Tumbling("hourly", 60 * MINUTE)
 
@@ -61,3 +64,14 @@ def newest_of(lab: Lab, step: str) -> LedgerEntry:
     """The newest entry of a step."""
     found = [entry for entry in read_history(lab.pipeline).entries if entry.step == step]
     return found[-1]
+
+
+def test_a_step_never_ends_before_it_arrived() -> None:
+    """The clock of a host may be set back, and an arrival may be given that is ahead of it."""
+    stamp = Stamp(1, NO_BATCH, GENERATION, None)
+    before_us = micros(datetime.now(UTC))
+    past, ahead = (
+        RunContext(None, None, stamp, before_us + years * 31_536_000_000_000) for years in (-1, 1)
+    )
+    assert before_us <= past.read_clock() <= micros(datetime.now(UTC))
+    assert ahead.read_clock() == ahead.arrival_us

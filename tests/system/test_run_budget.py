@@ -90,14 +90,16 @@ def test_a_thousand_events_with_ids_in_two_windows(usual: SparkSession, tmp_path
 def test_a_hundred_events_in_twelve_windows_of_one_family(
     usual: SparkSession, tmp_path: Path
 ) -> None:
-    """A further window is a commit of its output, and no further job."""
+    """A further window is a commit of its output, and no further job.
+
+    The limits of jobs and calls are wide. With queries of their own the windows took 50 jobs.
+    """
     pipeline = make_pipeline(tmp_path, TWELVE)
-    land(usual, tmp_path, many_events(0, 200, low=0))
+    land(usual, tmp_path, many_events(0, 300, low=0))
     run(usual, pipeline)
-    land(usual, tmp_path, many_events(200, 100, low=3600, late=3600))
+    land(usual, tmp_path, many_events(1_200, 100, low=3600, late=3600))
     report, cost = run_metered(usual, tmp_path, pipeline)
     for name in TWELVE:
         assert report.windows[name].inserted > 0
         assert report.windows[name].updated > 0
-    print(f"twelve windows: {cost}")
-    assert_within(cost, Cost(jobs=8, commits=17, calls=5_000))
+    assert_within(cost, Cost(jobs=20, commits=17, calls=15_000))
