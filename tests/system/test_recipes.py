@@ -3,16 +3,27 @@
 import importlib
 import os
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+import yaml
 from deltalake import DeltaTable
+from pyspark.sql import SparkSession
 
+from jobs.read import read
+from jobs.run import run
 from tests.live.databases import Database, serve_database
 from tests.support.recipes import KILLED, ROOT, Recipe, read_block
+from windowing.spec.load import load_pipeline
 
 COMMIT = "write_deltalake("
+ORDERS = pa.schema(
+    {"order_id": pa.int64(), "shop": pa.string(), "ordered_at": pa.timestamp("us", "UTC")}
+)
 TABLE = """
 drop table if exists orders;
 create table orders (order_id bigint, shop text, ordered_at timestamptz, price numeric);
@@ -145,3 +156,98 @@ def test_of_two_programs_that_read_postgres_at_once_one_fails(shop: Shop, tmp_pa
     assert "Concurrent transaction failed" in said
     assert shop.rows == [1]
     assert shop.recipe.run().startswith("nothing new")
+
+
+def test_what_postgres_had_is_a_source(shop: Shop, spark: SparkSession, tmp_path: Path) -> None:
+    spec: dict[str, Any] = yaml.safe_load(read_block("Parquet, CSV and JSON", "yaml"))
+    del spec["source"]["files"]
+    spec["source"]["table"] = str(shop.table)
+    pipeline = load_pipeline(spec | {"lake": str(tmp_path / "lake")})
+    shop.recipe.run()
+    run(spark, pipeline)
+    # A mark that is lost reads all again.
+    shop.order(2)
+    shop.recipe.changed("table.transaction_version(name) or 0", "0").run()
+    assert shop.rows == [1, 1, 2]
+    report = run(spark, pipeline)
+    assert (report.read, report.accepted, report.duplicate) == (2, 1, 1)
+    (row,) = read(spark, pipeline, "hourly", published=False).collect()
+    assert (row["orders"], row["revenue"]) == (2, Decimal("3.75"))
+
+
+class Glacier:
+    """An Iceberg table of orders in a catalog of SQLite, and the recipe that reads it."""
+
+    def __init__(self, home: Path) -> None:
+        catalog = {
+            "PYICEBERG_CATALOG__SHOP__TYPE": "sql",
+            "PYICEBERG_CATALOG__SHOP__URI": f"sqlite:///{home}/catalog.db",
+            "PYICEBERG_CATALOG__SHOP__WAREHOUSE": f"file://{home}/warehouse",
+        }
+        self.table = home / "bronze" / "orders"
+        environ = {**catalog, "ORDERS_TABLE": str(self.table)}
+        self.recipe = Recipe(read_block("Iceberg", "python"), environ)
+        properties = {name.rpartition("__")[2].lower(): value for name, value in catalog.items()}
+        module = importlib.import_module("pyiceberg.catalog")
+        opened = module.load_catalog("shop", **properties)
+        opened.create_namespace("shop")
+        self.orders = opened.create_table("shop.orders", schema=ORDERS)
+
+    def append(self, *numbers: int) -> None:
+        """One snapshot with these orders."""
+        at = datetime(2026, 3, 2, 10, tzinfo=UTC)
+        rows = [{"order_id": n, "shop": "north", "ordered_at": at} for n in numbers]
+        self.orders.append(pa.Table.from_pylist(rows, schema=ORDERS))
+
+    @property
+    def rows(self) -> list[int]:
+        return rows_of(self.table)
+
+
+@pytest.fixture
+def glacier(tmp_path: Path) -> Glacier:
+    reason = "pyiceberg and SQLAlchemy are no dependencies; put them into PYTHONPATH to run it"
+    for name in ("pyiceberg", "sqlalchemy"):
+        pytest.importorskip(name, reason=reason)
+    return Glacier(tmp_path)
+
+
+def test_snapshots_of_iceberg_are_appended_once(glacier: Glacier) -> None:
+    glacier.append(1, 2)
+    glacier.append(3)
+    glacier.recipe.run()
+    assert glacier.rows == [1, 2, 3]
+    assert glacier.recipe.run().startswith("0 new snapshots")
+    glacier.append(4)
+    glacier.append(5, 6)
+    glacier.recipe.stopped_before(COMMIT).run(KILLED)
+    assert glacier.rows == [1, 2, 3]
+    glacier.recipe.stopped_before("table.update_incremental()").run(KILLED)
+    assert glacier.rows == [1, 2, 3, 4]
+    assert "2 rows of snapshot" in glacier.recipe.run()
+    assert glacier.rows == [1, 2, 3, 4, 5, 6]
+    assert glacier.recipe.run().startswith("0 new snapshots")
+
+
+def test_a_snapshot_of_iceberg_that_expired_unread_is_told(glacier: Glacier) -> None:
+    glacier.append(1)
+    glacier.recipe.run()
+    glacier.append(2)
+    read = glacier.orders.current_snapshot().parent_snapshot_id
+    glacier.orders.maintenance.expire_snapshots().by_id(read).commit()
+    glacier.recipe.run()
+    assert glacier.rows == [1, 2]
+    glacier.append(3)
+    unread = glacier.orders.current_snapshot().snapshot_id
+    glacier.append(4)
+    glacier.orders.maintenance.expire_snapshots().by_id(unread).commit()
+    assert "has expired unread" in glacier.recipe.run(1)
+    assert glacier.rows == [1, 2]
+
+
+def test_rows_of_iceberg_that_were_deleted_are_told(glacier: Glacier) -> None:
+    glacier.append(1, 2)
+    glacier.recipe.run()
+    glacier.orders.delete("order_id = 1")
+    assert "is no append but " in glacier.recipe.run(1)
+    assert glacier.rows == [1, 2]
