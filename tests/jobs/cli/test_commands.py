@@ -124,7 +124,7 @@ def test_before_the_first_run_nothing_is_validated_or_published(empty: Cli) -> N
     assert empty("validate").stdout == "trips: nothing is evaluated, because there is no run yet\n"
     assert empty.json("validate")["checked"] == 0
     assert empty("publish").stdout == "trips: nothing is published, because there is no run yet\n"
-    unknown = dict.fromkeys(("publication", "at", "watermark", "accepted"))
+    unknown = dict.fromkeys(("publication", "at", "watermark", "accepted", "changed_days"))
     assert empty.json("publish") == {"run": 0, "outputs": {}, "held": {}, **unknown}
 
 
