@@ -95,7 +95,8 @@ def test_held_back_again_it_stays_as_it_was_and_closes_by_its_own_run(trips: Tri
     assert seen.version.run == 1
     assert {row["is_closed"] for row in seen.rows.rows} == {False}
     pointer = json.loads(trips.pipeline.table("_published.json").local.read_text())
-    assert pointer["outputs"] == found["outputs"]
+    shown = [{**output, "changes": None} for output in pointer["outputs"].values()]
+    assert shown == [{**output, "changes": None} for output in found["outputs"].values()]
 
 
 def test_a_run_that_leaves_it_broken_brings_the_others_on(trips: Trips) -> None:

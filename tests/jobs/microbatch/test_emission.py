@@ -11,6 +11,7 @@ from jobs.microbatch.context import RunContext
 from jobs.microbatch.emission import emit_outputs
 from jobs.microbatch.process import partial_of
 from jobs.microbatch.sessions import FragmentBatch
+from tests.support.counted_changes import count_rows, wrote
 from tests.support.small_lake import Row, SmallLake, small_lake
 
 TENS = {"kind": "tumbling", "size": "10 minutes", "emit": "on_close"}
@@ -23,12 +24,6 @@ def store(lake: SmallLake, batch: RunContext, *events: Row) -> None:
     partial_of(batch, lake.admit(batch, *events), lake.family()).store()
 
 
-def wrote(window: str, inserted: int, updated: int = 0, deleted: int = 0) -> dict[str, int]:
-    """The counts of one output without overflow."""
-    names = {"inserted": inserted, "updated": updated, "deleted": deleted, "overflow": 0}
-    return {f"{window}.{name}": n for name, n in names.items()}
-
-
 def test_a_window_appears_when_w_passes_its_end_and_is_corrected_later(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -36,14 +31,14 @@ def test_a_window_appears_when_w_passes_its_end_and_is_corrected_later(
     lake = small_lake(spark, tmp_path, {"tens": TENS})
     store(lake, lake.batch(0), ("e1", "a", 5, 1), ("e2", "a", 15, 2), ("e3", "b", 20, 4))
     assert emit_outputs(lake.closing(1, None, None)) == {}
-    assert emit_outputs(lake.closing(1, None, 20, (5, 20))) == wrote("tens", 2)
+    assert count_rows(emit_outputs(lake.closing(1, None, 20, (5, 20)))) == wrote("tens", 2)
     first = [("a", 0, 10, 1, 1, 0, 1), ("a", 10, 20, 1, 2, 0, 1)]
     assert lake.rows("tens") == first
     before = lake.version("tens")
-    assert emit_outputs(lake.closing(1, None, 20, (5, 20))) == wrote("tens", 0)
+    assert count_rows(emit_outputs(lake.closing(1, None, 20, (5, 20)))) == wrote("tens", 0)
     assert lake.version("tens") == before
     store(lake, lake.batch(1, watermark=20), ("e4", "a", 6, 8), ("e5", "b", 40, 16))
-    assert emit_outputs(lake.closing(2, 20, 30, (6, 40))) == wrote("tens", 1, 1)
+    assert count_rows(emit_outputs(lake.closing(2, 20, 30, (6, 40)))) == wrote("tens", 1, 1)
     assert lake.rows("tens") == [
         ("a", 0, 10, 2, 9, 1, 2),
         ("a", 10, 20, 1, 2, 0, 1),
@@ -61,10 +56,10 @@ def test_changes_shows_the_windows_that_differ_from_the_one_before_them(
     """
     lake = small_lake(spark, tmp_path, {"steps": STEPS})
     store(lake, lake.batch(0), ("e1", "a", 5, 1), ("e2", "c", 30, 2))
-    assert emit_outputs(lake.closing(1, None, 30, (5, 30))) == wrote("steps", 2)
+    assert count_rows(emit_outputs(lake.closing(1, None, 30, (5, 30)))) == wrote("steps", 2)
     assert lake.rows("steps") == [("a", -10, 10, 1, 1, 0, 1), ("a", 10, 30, 0, None, 0, 1)]
     store(lake, lake.batch(1, watermark=30), ("e3", "a", 15, 4))
-    assert emit_outputs(lake.closing(2, 30, 30, (15, 15))) == wrote("steps", 1, 1)
+    assert count_rows(emit_outputs(lake.closing(2, 30, 30, (15, 15)))) == wrote("steps", 1, 1)
     assert lake.rows("steps") == [
         ("a", -10, 10, 1, 1, 0, 1),
         ("a", 0, 20, 2, 5, 0, 2),
@@ -83,7 +78,7 @@ def test_a_correction_deletes_a_change_that_is_none_any_more(
     store(lake, lake.batch(0), ("e1", "a", 5, 3), ("e2", "a", 15, 7))
     lake.fill("steps", ("a", -10, 10, 3, 0, 1), ("a", 0, 20, 7, 0, 1), ("a", 20, 40, None, 0, 1))
     store(lake, lake.batch(1, watermark=40), ("e3", "a", 6, 7))
-    assert emit_outputs(lake.closing(2, 40, 40, (6, 6))) == wrote("steps", 0, 1, 1)
+    assert count_rows(emit_outputs(lake.closing(2, 40, 40, (6, 6)))) == wrote("steps", 0, 1, 1)
     assert lake.rows("steps") == [("a", -10, 10, 7, 1, 2), ("a", 20, 40, None, 0, 1)]
 
 
@@ -91,9 +86,9 @@ def test_empty_windows_appear_up_to_the_watermark(spark: SparkSession, tmp_path:
     """a: 5 and 35. W = 25 passes [0, 10) and [10, 20), W = 40 also [20, 30) and [30, 40)."""
     lake = small_lake(spark, tmp_path, {"tens": {**TENS, "empty": True}})
     store(lake, lake.batch(0), ("e1", "a", 5, 1), ("e2", "a", 35, 2))
-    assert emit_outputs(lake.closing(1, None, 25, (5, 35))) == wrote("tens", 2)
+    assert count_rows(emit_outputs(lake.closing(1, None, 25, (5, 35)))) == wrote("tens", 2)
     assert lake.rows("tens") == [("a", 0, 10, 1, 1, 0, 1), ("a", 10, 20, 0, None, 0, 1)]
-    assert emit_outputs(lake.closing(2, 25, 40)) == wrote("tens", 2)
+    assert count_rows(emit_outputs(lake.closing(2, 25, 40))) == wrote("tens", 2)
     assert lake.rows("tens")[2:] == [("a", 20, 30, 0, None, 0, 2), ("a", 30, 40, 1, 2, 0, 2)]
 
 
@@ -111,14 +106,14 @@ def test_a_session_that_grows_beyond_w_disappears_until_w_passes_it_again(
         assert [step() for prepare in part.outputs() for step in prepare()] == [{}]
 
     accept(lake.batch(0), ("e1", "a", 0, 1), ("e2", "a", 5, 2))
-    assert emit_outputs(lake.closing(1, None, 15, (0, 5))) == wrote("visits", 1)
+    assert count_rows(emit_outputs(lake.closing(1, None, 15, (0, 5)))) == wrote("visits", 1)
     # [key, start, end, last event, n, total, revision, run]
     assert lake.rows("visits") == [("a", 0, 15, 5, 2, 3, 0, 1)]
     accept(lake.batch(1, watermark=15), ("e3", "a", 15, 4))
     assert lake.rows("visits") == [("a", 0, 15, 5, 2, 3, 0, 1)]
-    assert emit_outputs(lake.closing(2, 15, 16, (15, 15))) == wrote("visits", 0, 0, 1)
+    assert count_rows(emit_outputs(lake.closing(2, 15, 16, (15, 15)))) == wrote("visits", 0, 0, 1)
     assert lake.rows("visits") == []
-    assert emit_outputs(lake.closing(3, 16, 25)) == wrote("visits", 1)
+    assert count_rows(emit_outputs(lake.closing(3, 16, 25))) == wrote("visits", 1)
     assert lake.rows("visits") == [("a", 0, 25, 15, 3, 7, 0, 3)]
 
 

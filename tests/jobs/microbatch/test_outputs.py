@@ -16,6 +16,7 @@ from jobs.microbatch.outputs import (
     rederive_output,
     write_output,
 )
+from tests.support.counted_changes import count_rows, wrote
 from tests.support.small_lake import Row, SmallLake, at, just_after, small_lake, span
 from windowing.columns import WINDOW
 from windowing.merge import table as outputs
@@ -63,12 +64,6 @@ def show(batch: RunContext, window: Aligned, new: DataFrame) -> dict[str, int]:
     return step()
 
 
-def wrote(inserted: int, updated: int = 0, deleted: int = 0, overflow: int = 0) -> dict[str, int]:
-    """The counts of the output `tens`."""
-    names = {"inserted": inserted, "updated": updated, "deleted": deleted, "overflow": overflow}
-    return {f"tens.{name}": n for name, n in names.items()}
-
-
 def test_only_rows_that_differ_are_written_and_their_revision_rises_by_one(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -83,7 +78,7 @@ def test_only_rows_that_differ_are_written_and_their_revision_rises_by_one(
         ("new", 1, 1, False),
     )
     window = lake.pipeline.aligned[0]
-    assert show(lake.batch(6), window, new) == wrote(1, 2)
+    assert count_rows(show(lake.batch(6), window, new)) == wrote("tens", 1, 2)
     expected = [
         ("emptied", 0, 10, 1, None, 1, 7),
         ("kept", 0, 10, 1, 5, 0, 1),
@@ -93,7 +88,7 @@ def test_only_rows_that_differ_are_written_and_their_revision_rises_by_one(
     ]
     assert lake.rows("tens") == expected
     before = lake.version("tens")
-    assert show(lake.batch(7), window, new) == wrote(0)
+    assert count_rows(show(lake.batch(7), window, new)) == wrote("tens", 0)
     assert lake.version("tens") == before
 
 
@@ -120,9 +115,9 @@ def test_a_sum_that_is_lost_is_counted_each_time_and_written_once(
     lake = small_lake(spark, tmp_path, {"tens": TENS})
     window = lake.pipeline.aligned[0]
     lost = valued(lake, ("a", 2, None, True), ("b", 1, 1, False))
-    assert show(lake.batch(0), window, lost) == wrote(2, overflow=1)
+    assert count_rows(show(lake.batch(0), window, lost)) == wrote("tens", 2, overflow=1)
     before = lake.version("tens")
-    assert show(lake.batch(1), window, lost) == wrote(0, overflow=1)
+    assert count_rows(show(lake.batch(1), window, lost)) == wrote("tens", 0, overflow=1)
     assert lake.version("tens") == before
     assert lake.rows("tens") == [("a", 0, 10, 2, None, 0, 1), ("b", 0, 10, 1, 1, 0, 1)]
 
@@ -154,7 +149,7 @@ def test_the_output_of_complete_windows_is_derived_from_their_table(
     lake.fill("pairs", ("a", 1, end(2), 0, 2, 2, 0, 1), stale)
     closing = lake.closing(3, 10, 30, (5, 30))
     window = lake.pipeline.ordered[0]
-    assert derive_output(closing, window) == {
+    assert count_rows(derive_output(closing, window)) == {
         "pairs.inserted": 2,
         "pairs.updated": 1,
         "pairs.deleted": 0,
@@ -212,8 +207,7 @@ def test_windows_of_one_pass_are_compared_each_with_its_own_output(
     steps = prepare_shown(lake.batch(6), both, Recomputed(new, span(0, 9), most=3))
     assert steps is not None
     written = {name: n for step in steps for name, n in step().items()}
-    more = {"inserted": 1, "updated": 0, "deleted": 0, "overflow": 1}
-    assert written == wrote(0, 1) | {f"twenties.{name}": n for name, n in more.items()}
+    assert count_rows(written) == wrote("tens", 0, 1) | wrote("twenties", 1, overflow=1)
     assert lake.rows("tens") == [("a", 0, 10, 1, 5, 3, 1), ("b", 0, 10, 1, 6, 4, 7)]
     assert lake.rows("twenties") == [("a", 0, 10, 1, None, 0, 7)]
     # Too many rows for this process, or nobody knows how many: each window has to come alone.

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from jobs.microbatch.context import RunContext
 from jobs.microbatch.process import partial_of
 from jobs.microbatch.sessions import FragmentBatch
+from tests.support.counted_changes import count_rows, wrote
 from tests.support.small_lake import Row, SmallLake, just_after, small_lake
 
 VISITS = {"visits": {"kind": "session", "gap": "10 minutes"}}
@@ -36,12 +37,6 @@ def write(part: FragmentBatch) -> dict[str, int]:
     return step()
 
 
-def wrote(inserted: int, updated: int = 0, deleted: int = 0) -> dict[str, int]:
-    """The counts of the output without overflow."""
-    names = {"inserted": inserted, "updated": updated, "deleted": deleted, "overflow": 0}
-    return {f"visits.{name}": n for name, n in names.items()}
-
-
 @pytest.fixture(scope="module")
 def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> SmallLake:
     """Three batches, each in a run of its own."""
@@ -60,7 +55,7 @@ FIRST: tuple[Row, ...] = (
 def test_exactly_the_gap_apart_is_one_session_and_a_microsecond_more_is_two(
     lake: SmallLake,
 ) -> None:
-    assert write(fragments_of(lake, lake.batch(0), *FIRST)) == wrote(4)
+    assert count_rows(write(fragments_of(lake, lake.batch(0), *FIRST))) == wrote("visits", 4)
     late = just_after(10)
     assert lake.rows(FRAGMENTS, *STATE) == [
         ("a", 0, 10, 2, 1, 0),
@@ -79,7 +74,7 @@ def test_exactly_the_gap_apart_is_one_session_and_a_microsecond_more_is_two(
 
 def test_a_retried_batch_adds_no_fragment_and_rewrites_no_session(lake: SmallLake) -> None:
     before = lake.version(FRAGMENTS), lake.version("visits")
-    assert write(fragments_of(lake, lake.batch(0), *FIRST)) == wrote(0)
+    assert count_rows(write(fragments_of(lake, lake.batch(0), *FIRST))) == wrote("visits", 0)
     assert (lake.version(FRAGMENTS), lake.version("visits")) == before
 
 
@@ -89,7 +84,7 @@ def test_a_bridge_merges_two_sessions_and_deletes_the_absorbed_one(lake: SmallLa
     Its four events sum to 1 + 2 + 4 + 32. The sessions of b are not touched by a.
     """
     bridge = fragments_of(lake, lake.batch(1), ("e6", "a", 20, 32))
-    assert write(bridge) == wrote(0, 1, 1)
+    assert count_rows(write(bridge)) == wrote("visits", 0, 1, 1)
     late = just_after(10)
     assert lake.rows("visits") == [
         ("a", 0, 40, 30, 4, 39, 1, 2),
@@ -102,7 +97,9 @@ def test_an_earlier_first_event_makes_another_session_in_place_of_the_stored_one
     lake: SmallLake,
 ) -> None:
     """A session is identified by its start: -10 begins [-10, 40) of a, and [0, 40) is deleted."""
-    assert write(fragments_of(lake, lake.batch(2), ("e7", "a", -10, 64))) == wrote(1, 0, 1)
+    assert count_rows(write(fragments_of(lake, lake.batch(2), ("e7", "a", -10, 64)))) == wrote(
+        "visits", 1, 0, 1
+    )
     assert lake.rows("visits")[0] == ("a", -10, 40, 30, 5, 103, 0, 3)
     assert lake.rows(FRAGMENTS, *STATE)[:4] == [
         ("a", -10, -10, 1, 3, 2),
@@ -118,7 +115,9 @@ def test_a_session_whose_values_stay_is_not_written(spark: SparkSession, tmp_pat
     fragments_of(lake, lake.batch(0), ("e1", "a", 0, 9), ("e2", "a", 10, 1)).store()
     lake.fill("visits", ("a", 0, 20, 10, 9, 0, 1))
     before = lake.version("visits")
-    assert write(fragments_of(lake, lake.batch(1), ("e3", "a", 5, 3))) == wrote(0)
+    assert count_rows(write(fragments_of(lake, lake.batch(1), ("e3", "a", 5, 3)))) == wrote(
+        "visits", 0
+    )
     assert lake.version("visits") == before
     assert lake.rows(FRAGMENTS, *STATE) == [("a", 0, 10, 2, 1, 0), ("a", 5, 5, 1, 2, 1)]
 
@@ -130,6 +129,6 @@ def test_events_that_are_late_for_sessions_make_no_fragment(
     windows = {**VISITS, "days": {"kind": "tumbling", "size": "1 day"}}
     lake = small_lake(spark, tmp_path, windows, lateness="0 seconds", created=("visits",))
     part = fragments_of(lake, lake.batch(1, watermark=30), ("e1", "a", 20, 1), ("e2", "b", 21, 2))
-    assert write(part) == wrote(1)
+    assert count_rows(write(part)) == wrote("visits", 1)
     assert lake.rows(FRAGMENTS, *STATE) == [("b", 21, 21, 1, 2, 1)]
     assert lake.rows("visits") == [("b", 21, 31, 21, 1, 2, 0, 2)]
