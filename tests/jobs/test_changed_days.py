@@ -36,7 +36,7 @@ def named(lake: PublishedLake) -> list[date] | None:
     """The days that the newest publication names; None where it names no output."""
     changed = list_publications(lake.pipeline).found[-1].changed_days
     assert changed is not None
-    return list(changed["hourly"].days) if "hourly" in changed else None
+    return list(changed["hourly"].days or ()) if "hourly" in changed else None
 
 
 def on(day: int, hour: int = 0, place: str = "EWR") -> Window:
