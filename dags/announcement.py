@@ -15,7 +15,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 from windowing.spec.pipeline import Pipeline
 
 MOST_KEYS = 100
-"""How many days an output is told by at once.
+"""How many days of all outputs together are told at once.
 
 Airflow starts a DAG run for each, and stores all of them by one request, at some 10 ms each, for
 which it allows five seconds unless it is told otherwise.
@@ -56,20 +56,20 @@ def add_announcement(pipeline: Pipeline, published: Any) -> Any:
     ) -> None:
         outputs = json.loads(published)["outputs"]
         told: list[Any] = [alias]
-        changed = 0
+        changed: dict[str, list[str] | None] = {}
         for window, asset in assets.items():
             last = [event.extra for event in inlet_events[asset].ascending(False).limit(1)]
-            if window not in outputs or was_announced(outputs[window], last):
-                continue
-            output = outputs[window]
-            days = choose_days(asset.name, find_changed_days(output, last))
-            extra = {**leave_out_history(output), "uri": pipeline.table(window).uri}
+            if window in outputs and not was_announced(outputs[window], last):
+                changed[window] = find_changed_days(outputs[window], last)
+        days = choose_days({assets[window].name: each for window, each in changed.items()})
+        for window in changed:
+            asset = assets[window]
+            extra = {**leave_out_history(outputs[window]), "uri": pipeline.table(window).uri}
             outlet_events[alias].add(asset, extra=extra)
-            changed += 1
-            if days:
+            if days[asset.name]:
                 of_days = outlet_events[days_assets[window]]
                 of_days.extra = extra
-                of_days.add_partitions(days)
+                of_days.add_partitions(days[asset.name])
                 told.append(days_assets[window])
         if not changed:
             message = "readers use what was announced last"
@@ -131,14 +131,23 @@ def _list_days(first: str, last: str) -> list[str]:
     return [(begin + timedelta(days=n)).isoformat() for n in range((end - begin).days + 1)]
 
 
-def choose_days(name: str, days: list[str] | None) -> list[str]:
-    """The days that partition keys tell; none, and a line in the log, where there are too many."""
+def choose_days(changed: Mapping[str, list[str] | None]) -> dict[str, list[str]]:
+    """By name the days that partition keys tell.
+
+    Where all together are too many, the longest lists are left out first. An output of which no day
+    is told, or of which the days are not known, has a line in the log.
+    """
     log = logging.getLogger(__name__)
-    if days is None:
-        log.warning("%s: not all publications since the last event name their days", name)
-        return []
-    if len(days) > MOST_KEYS:
-        line = "%s: %s days have changed, more than %s; no day is told, so start readers by hand"
-        log.warning(line, name, f"{len(days):,}", f"{MOST_KEYS:,}")
-        return []
-    return days
+    chosen = {name: days or [] for name, days in changed.items()}
+    for name, days in changed.items():
+        if days is None:
+            log.warning("%s: not all publications since the last event name their days", name)
+    while sum(map(len, chosen.values())) > MOST_KEYS:
+        name = max(chosen, key=lambda name: len(chosen[name]))
+        line = (
+            "%s: %s days have changed, and those of all outputs together are more than %s; no day "
+            "of it is told, so start readers by hand"
+        )
+        log.warning(line, name, f"{len(chosen[name]):,}", f"{MOST_KEYS:,}")
+        chosen[name] = []
+    return chosen

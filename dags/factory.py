@@ -40,7 +40,7 @@ from dags.steps import (
     take_files_first,
     writer_of,
 )
-from dags.summary import summarize
+from dags.summary import leave_out_days, summarize
 from windowing.errors import TidemarkError, UsageError
 from windowing.spec.description import describe_window
 from windowing.spec.load import load_pipeline
@@ -212,7 +212,7 @@ def _add_tasks(dag: DAG, steps: Sequence[Step], pipeline: Pipeline, cli: str) ->
 
 
 def _make_task(step: Step, pipeline: Pipeline, cli: str, writer: Step) -> Any:
-    """The task of a step. Its result is the command's last line.
+    """The task of a step. Its result is the command's last line, without `changed_days`.
 
     After a `writer` that found nothing new, steps that need news are skipped once readers use what
     there is.
@@ -244,12 +244,12 @@ def _make_task(step: Step, pipeline: Pipeline, cli: str, writer: Step) -> Any:
 
 
 def _tell_figures(command: str, result: str) -> str:
-    """The result as it is; its figures are in the log and in an XCom of their own then."""
+    """The result for Airflow; its figures are in the log and in an XCom of their own then."""
     figures = summarize(command, result)
     if figures is not None:
         logging.getLogger(__name__).info("%s: %s", command, figures)
         get_current_context()["ti"].xcom_push(key=SUMMARY, value=figures)
-    return result
+    return leave_out_days(result)
 
 
 def _add_watcher(watched: Sequence[Any]) -> None:

@@ -1,4 +1,4 @@
-"""One line of figures for a task that has succeeded, from the JSON that its command printed."""
+"""What Airflow stores of a task that has succeeded, from the JSON that its command printed."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -6,6 +6,8 @@ from typing import Any
 
 OUTCOMES = ("read", "late", "duplicate", "quarantined", "erased")
 """What a run counts, without the rows that have the usual outcome."""
+DAYS = "changed_days"
+"""What Airflow does not store. `announce` tells days, by the `changes` of outputs."""
 
 
 def summarize(command: str, result: str) -> str | None:
@@ -18,6 +20,17 @@ def summarize(command: str, result: str) -> str | None:
     # The environment of the command may have another release. Its task has succeeded all the same.
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
+
+
+def leave_out_days(result: str) -> str:
+    """The JSON that a command printed without `changed_days`, which may be long; else the same."""
+    try:
+        report = json.loads(result)
+    except ValueError:
+        return result
+    if not isinstance(report, dict) or report.pop(DAYS, None) is None:
+        return result
+    return json.dumps(report)
 
 
 def _describe_run(report: Mapping[str, Any]) -> str | None:

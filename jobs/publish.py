@@ -90,7 +90,7 @@ def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
             crashpoint("publish.noted")
         result = _describe(pipeline, past, subject.run or 0, editions, held)
         _show(pipeline, past, editions, result)
-        return result
+        return _add_changes(result, past)
 
 
 def roll_back(pipeline: Pipeline, to: int | None, reason: str) -> RolledBack:
@@ -117,7 +117,7 @@ def roll_back(pipeline: Pipeline, to: int | None, reason: str) -> RolledBack:
         run = None if past.published is None else past.published.run
         result = _describe(pipeline, past, run or 0, editions)
         _show(pipeline, past, editions, result)
-        return RolledBack(chosen.seq, result, is_new)
+        return RolledBack(chosen.seq, _add_changes(result, past), is_new)
 
 
 def list_publications(pipeline: Pipeline) -> Publications:
@@ -206,9 +206,12 @@ def _describe(
     watermark = _write_watermark(past, run)
     changed = None if entry is None else parse_changed(entry.note)
     days = None if changed is None else describe_changed(changed, pipeline.windows)
-    changes = {name: list_changes(past, name) for name in outputs}
     held = held or {}
-    return Publication(run, outputs, accepted, held, number, since, watermark, days, changes)
+    return Publication(run, outputs, accepted, held, number, since, watermark, days)
+
+
+def _add_changes(result: Publication, past: LedgerHistory) -> Publication:
+    return replace(result, changes=list_changes(past, result.outputs))
 
 
 def _write_watermark(past: LedgerHistory, run: int | None) -> str | None:

@@ -48,7 +48,8 @@ _EVENTS = 20
     flag_value=_EVENTS,
     metavar="[N]",
     help="Of one window, also tell the events that each run or backfill has accepted, and how late "
-    f"they were; at most the first N of each, {_EVENTS} if not given. This reads the source.",
+    f"they were; at most the first N of each, {_EVENTS} if not given. This reads the source. Give "
+    f"it last, or as --events={_EVENTS}, because a name behind it would be taken for N.",
 )
 def history(
     pipeline: "Pipeline",

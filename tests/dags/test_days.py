@@ -23,7 +23,7 @@ from airflow.models.log import Log
 from airflow.utils.session import create_session
 from conftest import ROOT, SPEC, FakeCli, Outcome, name_of_time, publication
 
-from dags.announcement import MOST_KEYS, find_changed_days
+from dags.announcement import MOST_KEYS, choose_days, find_changed_days
 
 PAGE = ROOT / "docs/operations/schedule-with-airflow.md"
 BUNDLE = "days"
@@ -147,6 +147,37 @@ def test_as_many_days_as_airflow_can_store_are_told(cli: FakeCli, outcome: Run) 
     outputs["hourly"]["changes"] = [{"publication": 9, "at": at, "days": days}]
     cli.publishes(json.dumps({"outputs": outputs}))
     assert len(told(outcome("orders").run_id)["orders.hourly.days"]) == MOST_KEYS
+
+
+@pytest.mark.usefixtures("readers")
+def test_as_many_days_of_all_outputs_are_told_as_airflow_can_store(
+    cli: FakeCli, outcome: Run
+) -> None:
+    at = name_of_time()
+    outputs = publication(at)
+    for window, last in (("hourly", "2020-03-10"), ("visits", "2020-02-09")):
+        days = [{"first": "2020-01-01", "last": last}]
+        outputs[window]["changes"] = [{"publication": 9, "at": at, "days": days}]
+    cli.publishes(json.dumps({"outputs": outputs}))
+    found = told(outcome("orders").run_id)
+    assert len(found["orders.visits.days"]) == 40
+    assert set(found) == {"orders.hourly", "orders.visits", "orders.visits.days"}
+
+
+def test_the_longest_lists_are_left_out_first(caplog: pytest.LogCaptureFixture) -> None:
+    lists: dict[str, list[str] | None] = {
+        name: [str(n) for n in range(count)]
+        for name, count in {"a": 40, "b": 70, "c": 60, "d": 10}.items()
+    }
+    found = choose_days({**lists, "e": None})
+    assert {name: len(days) for name, days in found.items()} == {
+        "a": 40, "b": 0, "c": 0, "d": 10, "e": 0,
+    }  # fmt: skip
+    (unknown, longest, next_one) = [record.getMessage() for record in caplog.records]
+    assert unknown.startswith("e: not all publications")
+    assert longest.startswith("b: 70 days have changed, and those of all outputs together are")
+    assert next_one.startswith("c: 60 days")
+    assert choose_days({"a": lists["a"], "c": lists["c"]}) == {"a": lists["a"], "c": lists["c"]}
 
 
 FIRST, SECOND, THIRD = (f"2026-03-0{day}T12:00:00+00:00" for day in (1, 2, 3))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dags.summary import summarize
+from dags.summary import leave_out_days, summarize
 
 COUNTS = {"read": 1745, "accepted": 1733, "late": 12, "duplicate": 0, "quarantined": 0, "erased": 0}
 CHANGED = {
@@ -73,3 +73,10 @@ def test_figures(command: str, report: dict[str, Any], figures: str) -> None:
 )
 def test_where_there_are_no_figures_none_are_told(command: str, result: str) -> None:
     assert summarize(command, result) is None
+
+
+def test_airflow_does_not_store_days_that_may_be_many() -> None:
+    days = {"hourly": {"days": None, "ranges": []}}
+    assert leave_out_days(dumps({"run": 7, "changed_days": days})) == dumps({"run": 7})
+    for line in ("", "{} {", "[1]", dumps({"run": 7, "late": 0}), '{"run":7}'):
+        assert leave_out_days(line) == line

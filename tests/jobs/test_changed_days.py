@@ -15,7 +15,7 @@ from jobs.publish import list_publications, publish, repoint_published, roll_bac
 from tests.support.published_lake import PublishedLake, Window
 from windowing.ledger.changed import parse_changed
 from windowing.ledger.table import read_history, record_entries
-from windowing.storage import row_changes
+from windowing.storage import row_changes, version_changes
 from windowing.storage.kept_open import newest_version
 
 Rows = Mapping[Window, tuple[int, int, int]]
@@ -36,7 +36,7 @@ def named(lake: PublishedLake) -> list[date] | None:
     """The days that the newest publication names; None where it names no output."""
     changed = list_publications(lake.pipeline).found[-1].changed_days
     assert changed is not None
-    return list(changed["hourly"].days) if "hourly" in changed else None
+    return list(changed["hourly"].days or ()) if "hourly" in changed else None
 
 
 def on(day: int, hour: int = 0, place: str = "EWR") -> Window:
@@ -141,6 +141,17 @@ def test_too_many_rows_are_not_compared_but_their_days_are_named(lake: Published
     ):
         lake.publish()
     assert date(1970, 1, 4) in (named(lake) or ())
+
+
+def test_what_commits_do_not_tell_is_asked_once(
+    lake: PublishedLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr(version_changes, "read_feeds", lambda *words: asked.append(words))
+    lake.run({on(3, 23): 2})
+    with patch("jobs.publish.show_editions"):
+        lake.publish()
+    assert (named(lake), len(asked)) == ([date(1970, 1, 4)], 1)
 
 
 def test_the_command_says_it(lake: PublishedLake) -> None:

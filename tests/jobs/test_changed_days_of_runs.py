@@ -44,7 +44,7 @@ def days_that_differ(window: Window, before: Table, after: Table) -> list[date] 
 
 
 def named(found: Mapping[str, Days], window: Window) -> list[date] | None:
-    return list(found[window.name].days) if window.name in found else None
+    return list(found[window.name].days or ()) if window.name in found else None
 
 
 def lab_of(spark: SparkSession, home: Path) -> Lab:

@@ -245,6 +245,32 @@ def test_a_snapshot_of_iceberg_that_expired_unread_is_told(glacier: Glacier) -> 
     assert glacier.rows == [1, 2]
 
 
+def test_a_rollback_of_iceberg_behind_what_was_read_is_told(glacier: Glacier) -> None:
+    glacier.append(1)
+    first = glacier.orders.current_snapshot().snapshot_id
+    glacier.append(2)
+    glacier.recipe.run()
+    glacier.orders.manage_snapshots().set_current_snapshot(first).commit()
+    assert "has expired or was replaced" in glacier.recipe.run(1)
+    glacier.append(3)
+    assert "has expired or was replaced" in glacier.recipe.run(1)
+    assert glacier.rows == [1, 2]
+
+
+def test_a_column_that_iceberg_adds_is_null_before(glacier: Glacier) -> None:
+    glacier.append(1)
+    glacier.recipe.run()
+    glacier.append(2)
+    with glacier.orders.update_schema() as change:
+        change.add_column("price", importlib.import_module("pyiceberg.types").LongType())
+    at = datetime(2026, 3, 2, 10, tzinfo=UTC)
+    row = {"order_id": 3, "shop": "north", "ordered_at": at, "price": 7}
+    glacier.orders.append(pa.Table.from_pylist([row], ORDERS.append(pa.field("price", pa.int64()))))
+    glacier.recipe.run()
+    found = DeltaTable(glacier.table).to_pyarrow_table().sort_by("order_id")
+    assert found["price"].to_pylist() == [None, None, 7]
+
+
 def test_rows_of_iceberg_that_were_deleted_are_told(glacier: Glacier) -> None:
     glacier.append(1, 2)
     glacier.recipe.run()

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from windowing.grid.zone import offset_us
+from windowing.grid.zone import micros, moment, offset_us, transitions
 
 DayRange = tuple[date, date]
 """Neighbouring days: the first and the last one, both included."""
@@ -34,17 +34,26 @@ def number_to_day(number: int) -> date:
     return date.fromordinal(min(max(ordinal, date.min.toordinal()), date.max.toordinal()))
 
 
-def merge_days(ranges: Iterable[DayRange]) -> tuple[DayRange, ...]:
-    """The same days, earliest first, as few ranges as there can be; one where they are too many."""
-    merged: list[DayRange] = []
+def join_days(ranges: Iterable[DayRange]) -> tuple[DayRange, ...]:
+    """The same days, earliest first, as few ranges as there can be."""
+    joined: list[DayRange] = []
     for first, last in sorted(ranges):
-        if merged and first.toordinal() <= merged[-1][1].toordinal() + 1:
-            merged[-1] = (merged[-1][0], max(merged[-1][1], last))
+        if joined and first.toordinal() <= joined[-1][1].toordinal() + 1:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], last))
         else:
-            merged.append((first, last))
-    if len(merged) > MOST_RANGES:
-        return ((merged[0][0], merged[-1][1]),)
-    return tuple(merged)
+            joined.append((first, last))
+    return tuple(joined)
+
+
+def merge_days(ranges: Iterable[DayRange], most: int = MOST_RANGES) -> tuple[DayRange, ...]:
+    """The same days as `join_days` has them; where these are more than `most` ranges, one."""
+    joined = join_days(ranges)
+    return joined if len(joined) <= most else ((joined[0][0], joined[-1][1]),)
+
+
+def count_days(ranges: Iterable[DayRange]) -> int:
+    """How many days ranges have that don't overlap."""
+    return sum(last.toordinal() - first.toordinal() + 1 for first, last in ranges)
 
 
 def list_days(ranges: Iterable[DayRange]) -> list[date]:
@@ -59,15 +68,33 @@ def list_days(ranges: Iterable[DayRange]) -> list[date]:
 def bound_days(days: DayRange, zone: str | None) -> tuple[datetime, datetime]:
     """From when (inclusive) until when (exclusive) the days last by the clock of `zone`, in UTC.
 
-    A day whose midnight the clock passes over begins when the clock has jumped.
+    Each instant of the days is inside. A day whose midnight the clock passes over begins when the
+    clock has jumped. Where the clock goes back across midnight, the day after has begun before the
+    day ends, so the ranges of neighbouring days overlap. The last day of the calendar ends with its
+    last microsecond.
     """
     first, last = days
-    return _begin_day(first, zone), _begin_day(min(last, date.max - _ONE) + _ONE, zone)
+    start, _ = _find_midnights(first, zone)
+    if last == date.max:
+        return start, datetime.max.replace(tzinfo=UTC)
+    _, end = _find_midnights(last + _ONE, zone)
+    return start, end
 
 
-def _begin_day(day: date, zone: str | None) -> datetime:
+def _find_midnights(day: date, zone: str | None) -> tuple[datetime, datetime]:
+    """When the clock shows the first instant of a day for the first and for the last time."""
     midnight = datetime(day.year, day.month, day.day, tzinfo=ZoneInfo(zone) if zone else UTC)
     try:
-        return midnight.astimezone(UTC)
+        first, last = (midnight.replace(fold=fold).astimezone(UTC) for fold in (0, 1))
     except OverflowError:
-        return midnight.replace(tzinfo=UTC)
+        nearest = midnight.replace(tzinfo=UTC)
+        return nearest, nearest
+    if zone is None or first <= last:
+        return first, last
+    # The clock passes over midnight, so the day begins when it jumps.
+    (jump,) = (
+        moment(at)
+        for at, _ in transitions(zone, micros(last), micros(first))
+        if micros(last) < at <= micros(first)
+    )
+    return jump, jump

@@ -4,30 +4,38 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from windowing.grid.days import DayRange, bound_days, find_day, list_days, merge_days
+from windowing.grid.days import DayRange, bound_days, count_days, find_day, join_days, list_days
 from windowing.ledger.changed import ChangedDays
 from windowing.ledger.counts import add_counts, read_starts
 from windowing.spec.kinds import Window, zone_of
 
 MOST_TOLD = 5
 """How many days, or ranges of them, a sentence names."""
+MOST_DAYS = 1_000
+"""How many days are told one by one; more of them are told as ranges alone."""
 
 
 @dataclass(frozen=True)
 class Days:
     """Days on which windows of an output begin that changed, by the clock of its zone.
 
-    `ranges` are the same days as times, from (inclusive) and to (exclusive). A global window has
-    no days.
+    `spans` are neighbouring days together, the first and the last one included, and `ranges` are
+    the same as times, from (inclusive) and to (exclusive). A global window has no days.
     """
 
-    days: tuple[date, ...] = ()
+    spans: tuple[DayRange, ...] = ()
     ranges: tuple[tuple[datetime, datetime], ...] = ()
+
+    @property
+    def days(self) -> tuple[date, ...] | None:
+        """Each day; None where they are more than `MOST_DAYS`, which `spans` tell as well."""
+        return tuple(list_days(self.spans)) if count_days(self.spans) <= MOST_DAYS else None
 
     def as_json(self) -> dict[str, object]:
         """The days, and the ranges as times in UTC."""
+        days = self.days
         return {
-            "days": [day.isoformat() for day in self.days],
+            "days": None if days is None else [day.isoformat() for day in days],
             "ranges": [
                 {"start": start.isoformat(), "end": end.isoformat()} for start, end in self.ranges
             ],
@@ -63,8 +71,7 @@ def describe_steps(
 
 
 def _describe(ranges: tuple[DayRange, ...], zone: str | None) -> Days:
-    bounds = tuple(bound_days(days, zone) for days in ranges)
-    return Days(tuple(list_days(ranges)), bounds)
+    return Days(ranges, tuple(bound_days(days, zone) for days in ranges))
 
 
 def changed_as_json(changed: Mapping[str, Days] | None) -> dict[str, object] | None:
@@ -77,21 +84,22 @@ def changed_as_json(changed: Mapping[str, Days] | None) -> dict[str, object] | N
 def tell_days(changed: Mapping[str, Days]) -> str:
     """One short sentence: the days of all outputs together.
 
-    >>> tell_days({"hourly": Days((date(2026, 3, 3), date(2026, 3, 4), date(2026, 3, 7)))})
+    >>> third, fourth, seventh = (date(2026, 3, day) for day in (3, 4, 7))
+    >>> tell_days({"hourly": Days(((third, fourth), (seventh, seventh)))})
     'changed days: 2026-03-03 to 2026-03-04, 2026-03-07'
     >>> tell_days({})
     'changed days: none'
     >>> tell_days({"ever": Days()})
     'changed days: none, because global windows have no day'
     """
-    days = sorted({day for each in changed.values() for day in each.days})
-    if not days:
+    spans = join_days(span for each in changed.values() for span in each.spans)
+    if not spans:
         why = ", because global windows have no day" if changed else ""
         return f"changed days: none{why}"
-    texts = [_write(first, last) for first, last in merge_days((day, day) for day in days)]
-    more = len(texts) - MOST_TOLD
+    texts = [_write(first, last) for first, last in spans[:MOST_TOLD]]
+    more = len(spans) - MOST_TOLD
     some = f" and {more:,} more" if more > 0 else ""
-    return f"changed days: {', '.join(texts[:MOST_TOLD])}{some}"
+    return f"changed days: {', '.join(texts)}{some}"
 
 
 def _write(first: date, last: date) -> str:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from windowing.storage import row_changes
 from windowing.storage.footers import open_parquet
-from windowing.storage.version_changes import compare_versions, find_told_changes
+from windowing.storage.version_changes import compare_files, find_told_changes
 from windowing.storage.version_files import PlainFile, VersionFiles
 
 
@@ -35,7 +35,7 @@ def find_changed_values(
     told = find_told_changes(before, after, identity)
     if told is None and sum(file.rows for file in (*gone, *fresh)) > row_changes.MOST_ROWS:
         return _or_none(_read_values([*gone, *fresh], column))
-    changes = compare_versions(before, after, identity) if told is None else told
+    changes = compare_files(before, after, identity) if told is None else told
     sides = (changes.inserted, changes.deleted, changes.before, changes.after)
     return _or_none(pa.concat_tables([side.select([column]) for side in sides])[column])
 

@@ -22,8 +22,11 @@ def compare_versions(
     columns that distinguish rows. TableError where a file of a version is gone.
     """
     told = find_told_changes(before, after, identity)
-    if told is not None:
-        return told
+    return compare_files(before, after, identity) if told is None else told
+
+
+def compare_files(before: VersionFiles, after: VersionFiles, identity: Sequence[str]) -> RowChanges:
+    """The same by the rows of the files that differ, whatever the commits tell."""
     names_before = {file.name for file in before.files}
     names_after = {file.name for file in after.files}
     gone = (file for file in before.files if file.name not in names_after)

@@ -11,6 +11,7 @@ from jobs.publication.local_days import find_days
 from windowing.grid.days import MOST_RANGES, bound_days, find_day, list_days, merge_days
 from windowing.grid.zone import micros
 
+BACK = ("2010-11-06", "2010-11-07")
 HOUR = 3_600_000_000
 ZONES = (None, "UTC", "Europe/Berlin", "America/New_York", "America/Sao_Paulo", "Asia/Kathmandu")
 
@@ -68,6 +69,33 @@ def test_a_day_without_a_midnight_begins_where_the_clock_has_jumped() -> None:
     assert (start, end - start) == (datetime(2018, 11, 4, 3, tzinfo=UTC), timedelta(hours=23))
 
 
+@pytest.mark.parametrize(
+    ("zone", "jumps"),
+    [
+        # The clock went back from 0:01 to 23:01, or to 23:00 at 2, each across midnight.
+        ("America/St_Johns", "2010-11-07"),
+        ("America/Goose_Bay", "2010-11-07"),
+        ("Antarctica/Casey", "2010-03-05"),
+        # It went ahead from 23:30 to 0:30, and over a whole day.
+        ("America/Toronto", "1919-03-31"),
+        ("Pacific/Apia", "2011-12-31"),
+    ],
+)
+def test_ranges_have_each_instant_of_their_days(zone: str, jumps: str) -> None:
+    clock, middle = ZoneInfo(zone), datetime.fromisoformat(f"{jumps}T04:00Z")
+    minutes = [middle + timedelta(minutes=n) for n in range(-4_320, 4_320)]
+    local = [minute.astimezone(clock).date() for minute in minutes]
+    for each in sorted(set(local))[1:-1]:
+        inside = [at for at, of_day in zip(minutes, local, strict=True) if of_day == each]
+        start, end = bound_days((each, each), zone)
+        assert (start, end) == (inside[0], inside[-1] + timedelta(minutes=1)), each
+
+
+def test_neighbouring_ranges_overlap_where_the_clock_goes_back_across_midnight() -> None:
+    sixth, seventh = (bound_days((day(text),) * 2, "America/St_Johns") for text in BACK)
+    assert sixth[1] - seventh[0] == timedelta(hours=1)
+
+
 @pytest.mark.parametrize("zone", ZONES)
 def test_any_instants_against_plain_loops(zone: str | None) -> None:
     drawn = random.Random(f"days {zone}")
@@ -90,4 +118,7 @@ def test_ends_of_the_calendar() -> None:
     starts = np.array([-(10**17), 10**18], np.int64)
     assert find_days(starts, None) == ((date.min, date.min), (date.max, date.max))
     assert bound_days((date.max, date.max), "Europe/Berlin")[0].date() >= day("9999-12-30")
+    for zone in ZONES:
+        start, end = bound_days((date.max, date.max), zone)
+        assert start < end == datetime.max.replace(tzinfo=UTC)
     assert find_days(np.array([], np.int64), "Europe/Berlin") == ()

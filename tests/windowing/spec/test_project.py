@@ -45,11 +45,11 @@ def spec(folder: Path, name: str = "orders", lake: str = "", table: str = "lake:
 
 
 def plant(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes a file one of another user, as far as this process may."""
+    """Makes a file or a link one of another user, as far as this process may."""
     if os.geteuid() == 0:
-        os.chown(file, 12_345, -1)
+        os.chown(file, 12_345, -1, follow_symlinks=False)
     else:
-        monkeypatch.setattr(os, "geteuid", lambda: file.stat().st_uid + 1)
+        monkeypatch.setattr(os, "geteuid", lambda: file.lstat().st_uid + 1)
 
 
 @pytest.mark.parametrize("name", ["tidemark.toml", "pyproject.toml"])
@@ -66,13 +66,28 @@ def test_a_file_that_another_user_has_put_where_everybody_may_write_is_refused(
     planted.parent.chmod(0o1777)
     sentence = (
         f"{planted}: belongs to another user, in {planted.parent}, where everybody may write, so "
-        "it is not taken; delete it, or work in a folder with a tidemark.toml of yours"
+        "it is not taken; delete it, or work in a folder with a tidemark.toml of yours, or, if "
+        f"the folder is yours and the file is right, `chmod o-w {planted.parent}`"
     )
     with pytest.raises(SpecError, match=re.escape(sentence)):
         find_project_file(str(below))
     (below / "tidemark.toml").write_text("")
     if os.geteuid() == 0:
         assert find_project_file(str(below)) == str(below / "tidemark.toml")
+
+
+def test_a_link_that_another_user_has_put_where_everybody_may_write_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.toml").write_text("")
+    planted = tmp_path / "shared" / "tidemark.toml"
+    planted.parent.mkdir()
+    planted.symlink_to(tmp_path / "mine.toml")
+    planted.parent.chmod(0o1777)
+    assert find_project_file(str(planted.parent)) == str(planted)
+    plant(planted, monkeypatch)
+    with pytest.raises(SpecError, match="belongs to another user"):
+        find_project_file(str(planted.parent))
 
 
 @pytest.fixture

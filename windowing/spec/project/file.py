@@ -35,12 +35,19 @@ def find_project_file(start: str) -> str | None:
 
 
 def _refuse_planted(file: str) -> None:
-    """SpecError for a file of another user, but root, in a folder that everybody may write to."""
-    owner, folder = os.stat(file).st_uid, os.path.dirname(file)
-    if owner in (0, os.geteuid()) or not os.stat(folder).st_mode & stat.S_IWOTH:
+    """SpecError for a file of another user, but root, in a folder that everybody may write to.
+
+    The file is that of another user also where a symbolic link of theirs leads to it.
+    """
+    owners, folder = {os.stat(file).st_uid, os.lstat(file).st_uid}, os.path.dirname(file)
+    if owners <= {0, os.geteuid()} or not os.stat(folder).st_mode & stat.S_IWOTH:
         return
     wrong = f"belongs to another user, in {folder}, where everybody may write, so it is not taken"
-    raise SpecError("", f"{wrong}; delete it, or work in a folder with a {OWN} of yours", file)
+    advice = (
+        f"delete it, or work in a folder with a {OWN} of yours, or, if the folder is yours and "
+        f"the file is right, `chmod o-w {folder}`"
+    )
+    raise SpecError("", f"{wrong}; {advice}", file)
 
 
 def project_file_in(folder: str) -> str | None:
