@@ -13,11 +13,14 @@ from jobs.recompute.resume import finish_all
 from jobs.sessions.exact_session import in_exact_session
 from windowing.errors import UsageError
 from windowing.grid.zone import micros, moment
-from windowing.ledger.period import Period
+from windowing.ledger.period import Period, read_period
+from windowing.ledger.rule import LedgerExcerpt
+from windowing.ledger.table import read_history
 from windowing.report.periods import ClosedPeriod, ReopenedPeriod
 from windowing.report.rule import read_changed
 from windowing.report.text import instant_us
 from windowing.spec.pipeline import Pipeline
+from windowing.spec.words import join_names
 
 
 @in_exact_session
@@ -28,51 +31,82 @@ def close_period(
 
     What would change one of these rows is stated beside it from now on, and `reopen_period` applies
     it. An interrupted step is finished first. A later `until` than that of a closed period moves it
-    forward. Raises UsageError before anything was computed, where the watermark has not reached
-    `until`, where a later period is closed, or without a reason; all else as `run` does.
+    forward. Raises UsageError where no window can be frozen, before anything was computed, while an
+    erase is interrupted, where the watermark has not reached `until`, where a later period is
+    closed, or without a reason; all else as `run` does.
     """
     until_us = micros(until)
     _check_reason(reason, "close")
     with lock.writer(spark, pipeline):
+        before = read_history(pipeline)
         past = finish_all(spark, pipeline)
-        if past.newest is None or past.watermark is None:
-            raise UsageError(
-                f"{pipeline.name}: nothing was computed yet, so there is nothing to close; "
-                "`tidemark run` first"
-            )
-        if until_us > past.watermark:
-            raise UsageError(
-                f"{pipeline.name}: the watermark is {instant_us(past.watermark)}, so windows until "
-                f"{instant_us(until_us)} are not complete; close until the watermark at most"
-            )
-        before = past.period
-        if before is not None and (before.until_us or 0) > until_us:
-            raise UsageError(
-                f"{pipeline.name} is closed until {instant_us(before.until_us)} already, and a "
-                "close only moves forward; `tidemark reopen` it first"
-            )
-        changed = before is None or before.until_us != until_us
+        check_close(pipeline, past, until_us)
+        closed = past.period
+        changed = closed is None or closed.until_us != until_us
         if changed:
             past = begin_period(spark, pipeline, past, Period(until_us, reason))
         period = past.period or Period(until_us, reason)
         names = {window.name for window in frozen_windows(pipeline)}
         others = tuple(w.name for w in pipeline.windows if w.name not in names)
         frozen = {name: each.rows for name, each in period.frozen.items()}
-        return ClosedPeriod(until, period.reason, frozen, others, past.is_published, changed)
+        published = None if past.published is None else past.is_published
+        changed = changed or was_begun(before, until_us)
+        return ClosedPeriod(until, period.reason, frozen, others, published, changed)
+
+
+def check_close(pipeline: Pipeline, past: LedgerExcerpt, until_us: int) -> None:
+    """Raises UsageError where `past` can't be closed until then."""
+    name = pipeline.name
+    if not frozen_windows(pipeline):
+        names = join_names(window.name for window in pipeline.windows)
+        raise UsageError(
+            f"{name}: there is nothing to close, because rows of {names} are never frozen; "
+            "that is so for global, count, delta and punctuation windows, and with emit: changes"
+        )
+    if past.newest is None or past.watermark is None:
+        raise UsageError(
+            f"{name}: nothing was computed yet, so there is nothing to close; `tidemark run` first"
+        )
+    if past.open_erasure is not None:
+        raise UsageError(
+            f"{name}: an erase was interrupted, and a close would freeze what it still has to "
+            "delete; rerun `tidemark erase` with the same key or value, then close"
+        )
+    if until_us > past.watermark:
+        raise UsageError(
+            f"{name}: the watermark is {instant_us(past.watermark)}, so windows until "
+            f"{instant_us(until_us)} are not complete; close until the watermark at most"
+        )
+    closed = past.period
+    if closed is not None and (closed.until_us or 0) > until_us:
+        raise UsageError(
+            f"{name} is closed until {instant_us(closed.until_us)} already, and a "
+            "close only moves forward; `tidemark reopen` it first"
+        )
+
+
+def was_begun(before: LedgerExcerpt, until_us: int | None) -> bool:
+    """Whether a close until then was interrupted, or with None a reopening."""
+    begun = None if before.open_period is None else read_period(before.open_period.note)
+    return begun is not None and begun.until_us == until_us
 
 
 @in_exact_session
 def reopen_period(spark: SparkSession, pipeline: Pipeline, reason: str) -> ReopenedPeriod:
     """Releases every frozen row: outputs become what they would be if nothing had been closed.
 
-    An interrupted step is finished first. Nothing is changed where nothing is closed. Raises
-    UsageError without a reason, and else as `run` does.
+    An interrupted step is finished first; where that is a reopening, nothing more is done, and what
+    it has changed is not counted. Nothing is changed where nothing is closed. Raises UsageError
+    without a reason, and else as `run` does.
     """
     _check_reason(reason, "reopen")
     with lock.writer(spark, pipeline):
+        before = read_history(pipeline)
         past = finish_all(spark, pipeline)
         if past.period is None or past.period.until_us is None:
-            return ReopenedPeriod(None, {})
+            finished = before.period if was_begun(before, None) else None
+            until_us = None if finished is None else finished.until_us
+            return ReopenedPeriod(None if until_us is None else moment(until_us), {})
         until = moment(past.period.until_us)
         past = begin_period(spark, pipeline, past, Period(None, reason))
         counts = past.entries[-1].counts

@@ -230,12 +230,13 @@ def _delete_files(batch: RunContext, name: str, kept: timedelta) -> None:
 def _retention_of_files(batch: RunContext, name: str, in_use: Sequence[LedgerEntry]) -> timedelta:
     """How long files that no newest version needs are kept.
 
-    For an output its table properties say it. They are raised first where a version in use needs
-    longer, because Delta cleans logs and forgets deleted files by the same properties at each log
-    checkpoint.
+    For an output, and for the restated rows of one, its table properties say it. They are raised
+    first where a version in use needs longer, because Delta cleans logs and forgets deleted files
+    by the same properties at each log checkpoint.
     """
     spark, path = batch.spark, batch.pipeline.table(name)
-    if name not in tables.output_names(batch.pipeline):
+    outputs = (*tables.output_names(batch.pipeline), *tables.restated_names(batch.pipeline))
+    if name not in outputs:
         return KEPT
     kept = delta_log.file_retention(spark, path)
     ages = [

@@ -16,11 +16,13 @@ from jobs.recompute.periods import frozen_windows
 from jobs.sessions.exact_session import in_exact_session
 from windowing.closed.rule import DELETED
 from windowing.columns import END, START
+from windowing.errors import UsageError
 from windowing.grid.zone import moment
 from windowing.ledger.table import read_history
 from windowing.merge import table as outputs
 from windowing.merge.rule import output_table
 from windowing.report.frame import records
+from windowing.report.periods import is_same
 from windowing.report.text import plain_fields
 from windowing.rows import are_equal
 from windowing.spec.kinds import Window
@@ -80,14 +82,24 @@ def restatements(
     """What rows of a closed period would be, of one window or of all, at most `limit` of each.
 
     Rows are in order of their windows and keys. Nothing is written, and no lock is taken. Raises
-    StateRefused where the ledger is damaged.
+    UsageError for a window whose rows are never frozen, and StateRefused where the ledger is
+    damaged.
     """
+    check_frozen(pipeline, window)
     period = read_history(pipeline).period
     if period is None or period.until_us is None:
         return AllRestatements(None, None, ())
     chosen = frozen_windows(pipeline) if window is None else (window,)
     found = tuple(_read_window(spark, pipeline, each, limit) for each in chosen)
     return AllRestatements(moment(period.until_us), period.reason, found)
+
+
+def check_frozen(pipeline: Pipeline, window: Window | None) -> None:
+    """Raises UsageError for a window whose rows are never frozen."""
+    if window is not None and window not in frozen_windows(pipeline):
+        raise UsageError(
+            f"{pipeline.name}: rows of {window.name} are never frozen, so nothing of it is restated"
+        )
 
 
 def _read_window(
@@ -138,14 +150,18 @@ def _describe(row: Mapping[str, Any], keys: Sequence[str], values: Sequence[str]
 def subtract(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     """New values less old ones, of the columns that have numbers; an absent number counts as 0.
 
+    The difference of values that are the same is 0, also where they are no number (NaN).
+
     >>> subtract({"n": 2, "first": "a"}, {"n": 5, "first": "b"})
     {'n': 3}
+    >>> subtract({"ratio": float("nan")}, {"ratio": float("nan")})
+    {'ratio': 0}
     """
     found = {}
     for name in dict.fromkeys([*old, *new]):
         before, after = old.get(name), new.get(name)
         if _is_number(before) or _is_number(after):
-            found[name] = (after or 0) - (before or 0)
+            found[name] = 0 if is_same(before, after) else (after or 0) - (before or 0)
     return found
 
 

@@ -1,16 +1,33 @@
 """Columns of rows by names of any characters, and rows with equal values."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from windowing.columns import quoted
+
+JSON = {"ignoreNullFields": "false", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
+"""How values are written, whatever a session says of nulls and fractions of a second."""
 
 
 def column_named(name: str) -> Column:
     """The column that is called so."""
     return F.col(quoted(name))
+
+
+def write_json(
+    rows: DataFrame, columns: Iterable[str], options: Mapping[str, str] = JSON
+) -> Column:
+    """The values of columns of `rows` as JSON, decimals as text, so that no digit is lost."""
+    kinds = {field.name: field.dataType for field in rows.schema.fields}
+    values = []
+    for name in columns:
+        value = column_named(name)
+        is_decimal = isinstance(kinds[name], T.DecimalType)
+        values.append(value.cast("string").alias(name) if is_decimal else value)
+    return F.to_json(F.struct(*values), {**options})
 
 
 def are_equal(left: str, right: str, names: Iterable[str]) -> list[Column]:

@@ -12,6 +12,7 @@ from jobs.cli.spark import open_to_read, open_to_write
 from jobs.console import Printer
 from windowing.columns import END, START
 from windowing.errors import UsageError
+from windowing.report.periods import is_same
 from windowing.report.text import count, instant
 from windowing.spec.words import join_names
 
@@ -43,22 +44,23 @@ def close(pipeline: "Pipeline", *, printer: Printer, until: datetime, reason: st
     done = close_period(session, pipeline, until, reason)
     rows = [[name, n] for name, n in done.frozen.items()]
     printer.table(["window", "frozen rows"], rows, pipeline.name)
-    for sentence in _describe_closed(pipeline, done):
+    for sentence in describe_closed(pipeline, done):
         printer.line(sentence)
     printer.finish({"pipeline": pipeline.name, **done.as_json()})
 
 
-def _describe_closed(pipeline: "Pipeline", done: "ClosedPeriod") -> list[str]:
+def describe_closed(pipeline: "Pipeline", done: "ClosedPeriod") -> list[str]:
+    """What is closed, what is not, and what readers see, in sentences."""
     until = instant(done.until)
     changed = f"{pipeline.name} is closed until {until}"
     same = f"{pipeline.name} is closed until {until} already, so nothing was changed"
     sentences = [changed if done.changed else same]
     if done.not_frozen:
         sentences.append(
-            f"{join_names(done.not_frozen)}: not frozen, because a late event may move the bounds "
-            "of all such windows, or because they never end"
+            f"{join_names(done.not_frozen)}: not frozen, because a late event may change rows "
+            "behind the period with those in it, or because they never end"
         )
-    if not done.published:
+    if done.published is False:
         sentences.append(
             "readers of published tables see an older version, whose rows may differ; "
             "`tidemark publish` shows them the frozen ones"
@@ -84,8 +86,11 @@ def reopen(pipeline: "Pipeline", *, printer: Printer, reason: str) -> None:
         printer.line(f"{pipeline.name}: no period is closed, so nothing was changed")
     else:
         rows = [[name, c.inserted, c.updated, c.deleted] for name, c in done.windows.items()]
-        printer.table(["window", "inserted", "updated", "deleted"], rows, pipeline.name)
+        if rows:
+            printer.table(["window", "inserted", "updated", "deleted"], rows, pipeline.name)
         printer.line(f"{pipeline.name}: the period until {instant(done.until)} is open again")
+        if not rows:
+            printer.line("it was interrupted and is finished, so what it changed was not counted")
     printer.finish({"pipeline": pipeline.name, **done.as_json()})
 
 
@@ -136,7 +141,7 @@ def _print_window(printer: Printer, pipeline: "Pipeline", found: "Restatements")
 def _list_cells(each: "Restatement", keys: tuple[str, ...]) -> list[list[Any]]:
     """One line for each value that differs; one without values where none does."""
     old, new = each.old or {}, each.new or {}
-    names = [name for name in (each.new or old) if old.get(name) != new.get(name)]
+    names = [name for name in (each.new or old) if not is_same(old.get(name), new.get(name))]
     place = [*(each.key[key] for key in keys), window_cell({START: each.start, END: each.end})]
     done = _DONE[each.operation]
     return [

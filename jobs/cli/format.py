@@ -71,9 +71,18 @@ def describe_alarm(alarm: "Alarm") -> str:
 
 
 def print_changes(printer: Printer, report: "RunReport | Checked | Erased") -> None:
-    """Prints for each window how many rows were inserted, updated and deleted."""
+    """Prints for each window how many rows were inserted, updated and deleted.
+
+    A sentence says where changes of a closed period were stated beside the outputs.
+    """
     changes = [[name, c.inserted, c.updated, c.deleted] for name, c in report.windows.items()]
     printer.table(["window", "inserted", "updated", "deleted"], changes)
+    restated = [f"{name} {c.restated:,}" for name, c in report.windows.items() if c.restated]
+    if restated:
+        printer.line(
+            f"restated of a closed period, and not shown: {join_names(restated)}; "
+            "see `tidemark restatements`"
+        )
 
 
 def print_changed_days(printer: Printer, report: "RunReport") -> None:

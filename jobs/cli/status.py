@@ -51,6 +51,9 @@ def status(ctx: click.Context, texts: tuple[str, ...], *, printer: Printer) -> N
     for each in found:
         for reason in each.reasons:
             printer.line(f"{each.pipeline}: {reason}")
+        if each.closed_until is not None:
+            until = instant(each.closed_until)
+            printer.line(f"{each.pipeline}: closed until {until}: {each.closed_reason}")
     _print_places(printer, pipelines)
     needing = [each for each in found if each.needs_attention]
     printer.finish(

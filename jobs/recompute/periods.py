@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from jobs.diagnosis import tables
+from jobs.microbatch.context import context_after
 from windowing.closed.frame import OF_OUTPUT, release_rows, restated_schema
 from windowing.closed.rule import CLOSED_UNTIL, REOPENED, can_be_frozen
 from windowing.closed.table import Closed, digest_rows, locate_restated
@@ -48,35 +49,52 @@ def begin_period(spark: SparkSession, pipeline: Pipeline, past: Past, period: Pe
         PERIOD_INTENT,
         generation=GENERATION,
         run=past.last_run,
-        at=past.last_arrival,
+        at=context_after(spark, pipeline, past).read_clock(),
         note=period.as_note(),
     )
     past = record_entries(pipeline, past, [intent])
     crashpoint("period.intended")
-    return finish_open_period(spark, pipeline, past)
+    counts = _write_period(spark, pipeline, past, period)
+    return _record_done(spark, pipeline, past, period, counts)
 
 
 def finish_open_period(spark: SparkSession, pipeline: Pipeline, past: Past) -> Past:
     """The history once the period is closed or reopened that was begun to be."""
     begun = past.open_period
     period = None if begun is None else read_period(begun.note)
-    if begun is None or period is None:
+    if period is None:
         return past
+    _write_period(spark, pipeline, past, period)
+    # What was written before the interruption can't be counted any more.
+    return _record_done(spark, pipeline, past, period, {})
+
+
+def _write_period(
+    spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt, period: Period
+) -> Mapping[str, int]:
+    """Freezes the outputs, or releases them where the period has no end; returns what changed."""
     counts: dict[str, int] = {}
-    if period.until_us is None:
-        step, noted = PERIOD_REOPENED, period
-        for window in frozen_windows(pipeline):
-            counts |= _release(spark, output_table(pipeline, window), past.last_run)
-    else:
-        for window in frozen_windows(pipeline):
-            _freeze(spark, output_table(pipeline, window), period.until_us)
+    for window in frozen_windows(pipeline):
+        target = output_table(pipeline, window)
+        if period.until_us is None:
+            counts |= _release(spark, target, past.last_run)
+        else:
+            _freeze(spark, target, period.until_us)
+    return counts
+
+
+def _record_done(
+    spark: SparkSession, pipeline: Pipeline, past: Past, period: Period, counts: Mapping[str, int]
+) -> Past:
+    step, noted = PERIOD_REOPENED, period
+    if period.until_us is not None:
         frozen = digest_frozen(spark, pipeline, period.until_us)
-        step, noted = PERIOD_CLOSED, Period(period.until_us, period.reason, frozen)
+        step, noted = PERIOD_CLOSED, replace(period, frozen=frozen)
     done = LedgerEntry(
         step,
         generation=GENERATION,
-        run=begun.run,
-        at=begun.at,
+        run=past.last_run,
+        at=context_after(spark, pipeline, past).read_clock(),
         counts=counts,
         versions=tables.table_versions(pipeline),
         note=noted.as_note(),
@@ -100,10 +118,12 @@ def _create_restated(spark: SparkSession, target: Target) -> None:
     path = locate_restated(target.path)
     stored = own_tables.schema(spark, target.path)
     wanted = restated_schema(T.StructType([stored[name] for name in target.columns]))
+    # Versions of both tables belong together, so their files are kept as long.
+    properties = {**delta.properties(wanted), **outputs.KEPT_FILES}
     is_left = has_commit(path) and own_tables.size(spark, path)[0] == 0
     if is_left and own_tables.schema(spark, path) != wanted:
-        delta.replace(spark, path, wanted, delta.properties(wanted))
-    own_tables.create(spark, path, wanted, delta.properties(wanted))
+        delta.replace(spark, path, wanted, properties)
+    own_tables.create(spark, path, wanted, properties)
 
 
 def _release(spark: SparkSession, target: Target, run: int) -> Mapping[str, int]:

@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from expectations.outcome import CRITICAL, Outcome
 from windowing.ledger.acceptance import Acceptance, Reasons
 from windowing.ledger.history import LedgerHistory
-from windowing.ledger.rule import BACKFILL_DONE, CLOSE, FINISHED, PUBLISH, RUN_OF, LedgerEntry
+from windowing.ledger.rule import (
+    BACKFILL_DONE,
+    CLOSE,
+    FINISHED,
+    PERIOD_CLOSED,
+    PUBLISH,
+    RUN_OF,
+    LedgerEntry,
+)
 from windowing.merge.rule import complete_table
 from windowing.spec.pipeline import Pipeline
 
@@ -15,9 +23,10 @@ def publishable_entry(past: LedgerHistory, validated: Container[int]) -> LedgerE
     """The newest step that was validated and is not published yet.
 
     None unless only runs and backfills came after it: an erased key or a changed spec must not be
-    undone for readers.
+    undone for readers, and rows from before a close are not those that it has frozen.
     """
-    for entry in reversed([e for e in past.entries if e.step in (*FINISHED, PUBLISH)]):
+    looked_at = (*FINISHED, PERIOD_CLOSED, PUBLISH)
+    for entry in reversed([e for e in past.entries if e.step in looked_at]):
         if entry.step == PUBLISH:
             return None
         if entry.seq in validated:

@@ -120,7 +120,8 @@ ROWS = dict.fromkeys(COUNTS, 1)
 PLACES = {"lake": "/lake", "project": "/tidemark.toml", "target": "dev"}
 STANDS = Status(
     "trips", LATER, AT, AT, 60_000_000, 2, AT, ROWS, ROWS, (ALARM,), 1, AT, ("hourly",), 2, AT,
-    False, ("run 3: the next run finishes it",), "`tidemark run`", **PLACES,
+    False, ("run 3: the next run finishes it",), "`tidemark run`", closed_until=AT,
+    closed_reason="invoiced", **PLACES,
 )  # fmt: skip
 LOST = StateRefused("TABLE_CHANGED", "lake/trips/_ledger is damaged; restore it")
 UNBORN = Status("trips", AT, counts=ROWS, totals=ROWS, **PLACES)

@@ -16,6 +16,7 @@ from jobs.close import close_period, reopen_period
 from jobs.doctor import diagnose
 from jobs.erase import erase, erase_where
 from jobs.maintain import maintain
+from jobs.publish import publish
 from jobs.reconcile import check_range
 from jobs.restatements import restatements
 from jobs.validate import validate
@@ -24,10 +25,13 @@ from tests.support.closed_lab import ClosedLab
 from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, ends_at
 from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
 from windowing.closed.rule import restated_name
-from windowing.errors import StateRefused, UsageError
+from windowing.errors import ExpectationsFailed, StateRefused, UsageError
 from windowing.grid.zone import moment
+from windowing.ledger.rule import PERIOD_CLOSED, PERIOD_INTENT
 from windowing.ledger.table import read_history
-from windowing.storage import delta, upkeep
+from windowing.merge import table as outputs
+from windowing.merge.rule import published_name
+from windowing.storage import delta, delta_log, upkeep
 
 HOUR = 60 * MINUTE
 WINDOWS = (Tumbling("hourly", HOUR), Session("visits", 10 * MINUTE), Count("pairs", 2))
@@ -77,6 +81,52 @@ def test_what_comes_late_is_stated_and_not_shown(closed: ClosedLab) -> None:
     assert validate(lab.spark, lab.pipeline).passed
 
 
+def test_a_run_says_what_it_restates(closed: ClosedLab) -> None:
+    lab = closed.lab
+    found = lab.run([at(20, value=4), at(30, "b"), at(140)])
+    assert (found.windows["hourly"].restated, found.windows["pairs"].restated) == (2, 0)
+    assert lab.backfill(BASE, BASE + 30 * MINUTE).windows["hourly"].restated == 0
+
+
+def test_the_ledger_has_the_time_of_a_close(spark: SparkSession, tmp_path: Path) -> None:
+    lab = Lab(spark, tmp_path, WINDOWS[:1], shows=FEW)
+    lab.run(FIRST, BASE + 24 * HOUR)
+    ClosedLab(lab).close(BASE + HOUR)
+    past = read_history(lab.pipeline)
+    begun, done = (e.at or 0 for e in past.entries if e.step in (PERIOD_INTENT, PERIOD_CLOSED))
+    assert BASE + 24 * HOUR == past.last_arrival < begun <= done
+
+
+def test_what_is_not_restated_is_not_read_to_validate(
+    closed: ClosedLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = closed.lab
+    lab.run([at(20), at(140)])
+    closed.reopen()
+    monkeypatch.setattr(outputs, "read_version", lambda *_: pytest.fail("read"))
+    assert validate(lab.spark, lab.pipeline).passed
+    closed.close(BASE + HOUR)
+    lab.run([at(200)])
+    assert validate(lab.spark, lab.pipeline).passed
+
+
+def test_what_was_validated_before_a_close_is_not_published_after_it(closed: ClosedLab) -> None:
+    lab = closed.lab
+    lab.run([at(130)])
+    assert validate(lab.spark, lab.pipeline).passed
+    lab.run([at(62), at(131)])
+    closed.close(BASE + 2 * HOUR)
+    with pytest.raises(ExpectationsFailed, match="validate"):
+        publish(lab.pipeline)
+    assert validate(lab.spark, lab.pipeline).passed
+    publish(lab.pipeline)
+    shown = delta.read(lab.spark, lab.pipeline.table("hourly"))
+    seen = delta.read(lab.spark, lab.pipeline.table(published_name("hourly")))
+    columns = ["key", "window_start", "n", "total"]
+    assert seen.select(*columns).exceptAll(shown.select(*columns)).isEmpty()
+    assert shown.select(*columns).exceptAll(seen.select(*columns)).isEmpty()
+
+
 def tidemark(command: str, closed: ClosedLab, *words: str) -> dict[str, Any]:
     """What a command prints as JSON."""
     file = closed.lab.root / "lab.yaml"
@@ -93,6 +143,9 @@ def test_a_close_and_a_reopening_that_end_at_any_place_are_finished(closed: Clos
         later = BASE + 2 * HOUR + n * MINUTE
         closes = partial(close_period, lab.spark, lab.pipeline, moment(later), "invoiced")
         ends_at(Crasher(place), closes)
+        # The first two are finished by the same command, and the last one was done.
+        done = closes()
+        assert (done.changed, done.frozen["hourly"] > 0) == (place != "period.done", True)
         closed.close(later)
         closed.check()
     for place, late in (("output.corrected", (20, 58)), ("period.restated", (33, 64))):
@@ -103,6 +156,10 @@ def test_a_close_and_a_reopening_that_end_at_any_place_are_finished(closed: Clos
         closed.check()
     for place in ("period.intended", "period.released", "period.opened"):
         ends_at(Crasher(place), lambda: reopen_period(lab.spark, lab.pipeline, "wrong"))
+    found = reopen_period(lab.spark, lab.pipeline, "wrong")
+    assert found.until == moment(later), "it was finished, and what it changed is not known"
+    assert found.windows == {}
+    assert reopen_period(lab.spark, lab.pipeline, "wrong").until is None
     lab.go()
     assert read_history(lab.pipeline).period is None
     closed.until = None
@@ -139,6 +196,8 @@ def test_maintenance_keeps_frozen_rows(closed: ClosedLab) -> None:
     lab = closed.lab
     lab.run([at(20), at(30, "b")])
     maintain(lab.spark, lab.pipeline, moment(ARRIVAL) + timedelta(days=40))
+    path = lab.pipeline.table(restated_name("hourly"))
+    assert delta_log.file_retention(lab.spark, path) == timedelta(days=30)
     closed.check()
     assert diagnose(lab.spark, lab.pipeline) == ()
 

@@ -140,7 +140,9 @@ def test_an_erasure_reports_what_it_rebuilds(spark: SparkSession, tmp_path: Path
     lab.truth.erase(MARK, "order")
     done = erase_where(spark, lab.pipeline, "customer", CANARY)
     assert done.rows["_seen"] == 2 and not done.resumed and done.left_tables == ()
-    assert done.as_json()["windows"] == {"hourly": {"inserted": 0, "updated": 1, "deleted": 1}}
+    assert done.as_json()["windows"] == {
+        "hourly": {"inserted": 0, "updated": 1, "deleted": 1, "restated": 0}
+    }
     lab.check()
     (hourly,) = read_facts(lab.pipeline, lambda: spark).outputs
     steps = [step for step, change in hourly.changes]

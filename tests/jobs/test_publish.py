@@ -10,6 +10,8 @@ from windowing.ledger.rule import (
     ERASE_DONE,
     EVOLVE_DONE,
     OPEN,
+    PERIOD_CLOSED,
+    PERIOD_REOPENED,
     PUBLISH,
     LedgerEntry,
 )
@@ -43,3 +45,11 @@ def test_nothing_from_before_a_key_was_erased_or_the_spec_changed() -> None:
     assert taken({1}, OPEN, CLOSE, ERASE_DONE) is None
     assert taken({1}, OPEN, CLOSE, EVOLVE_DONE) is None
     assert taken({2}, OPEN, CLOSE, ERASE_DONE, BACKFILL_DONE) == 2
+
+
+def test_nothing_from_before_a_period_was_closed_or_reopened() -> None:
+    assert taken({1}, OPEN, CLOSE, OPEN, CLOSE, PERIOD_CLOSED) is None
+    assert taken({1}, OPEN, CLOSE, PERIOD_CLOSED, OPEN, CLOSE) is None
+    assert taken({1}, OPEN, CLOSE, PERIOD_REOPENED) is None
+    assert taken({3}, OPEN, CLOSE, PERIOD_CLOSED, CLOSE, BACKFILL_DONE) == 3
+    assert taken({2}, OPEN, CLOSE, PERIOD_REOPENED, CLOSE) == 2

@@ -22,7 +22,7 @@ Rows = dict[Place, dict[str, Any]]
 
 def freezes(window: Window) -> bool:
     """Whether rows of its output are frozen by a close."""
-    return not isinstance(window, (Count, Delta, Global, Punctuation))
+    return window.emit != "changes" and not isinstance(window, (Count, Delta, Global, Punctuation))
 
 
 @dataclass

@@ -416,7 +416,8 @@ def test_an_empty_source_is_a_run_of_nothing(spark: SparkSession, tmp_path: Path
     assert report.as_json() == {
         "run": None, "batches": 0, "read": 0, "accepted": 0, "late": 0, "duplicate": 0,
         "quarantined": 0, "erased": 0, "watermark": None,
-        "windows": {"hourly": {"inserted": 0, "updated": 0, "deleted": 0}}, "corrections": 0,
+        "windows": {"hourly": {"inserted": 0, "updated": 0, "deleted": 0, "restated": 0}},
+        "corrections": 0,
         "evolved": [],
         "gave_null": {},
         "published": False,

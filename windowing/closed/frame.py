@@ -17,11 +17,16 @@ from windowing.closed.rule import DELETED, LANES, list_placed
 from windowing.columns import END, LAST, START
 from windowing.grid.frame import instant
 from windowing.grid.placing import InChains
-from windowing.rows import are_equal, column_named
+from windowing.rows import JSON, are_equal, column_named, write_json
 
 OF_OUTPUT, OF_RESTATED = "__of_output", "__of_restated"
 """What a change does in each of the two tables; null is nothing."""
 _EXISTS, _HELD, _FROZEN, _SAME = "__exists", "__held", "__frozen", "__same"
+_JSON = {
+    **JSON,
+    "timeZone": "UTC",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
 _STORED, _RESTATED, _TOUCHES = "__stored", "__restated", "__touches"
 
 
@@ -146,9 +151,11 @@ def release_rows(stored: DataFrame, restated: DataFrame, rows: ClosedRows) -> Da
 def sum_digests(rows: DataFrame, columns: tuple[str, ...]) -> DataFrame:
     """How many rows there are, and the sums of the parts of their digests: [n, lane_0, ...].
 
+    They depend on names and values, and not on the order of rows or of `columns`.
+
     -> one row
     """
-    text = F.to_json(F.struct(*map(column_named, columns)))
+    text = write_json(rows, sorted(columns), _JSON)
     digest = F.sha2(text, 256)
     sums = []
     for lane in range(LANES):

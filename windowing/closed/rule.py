@@ -10,7 +10,7 @@ from itertools import product
 
 from windowing.grid.placing import InOrder
 from windowing.spec.description import describe_window
-from windowing.spec.kinds import Window
+from windowing.spec.kinds import CHANGES, Window
 
 CLOSED_UNTIL = "tidemark.closedUntil"
 """The property of an output that is closed, or was: until when, in microseconds, or `REOPENED`."""
@@ -31,10 +31,14 @@ def can_be_frozen(window: Window) -> bool:
     """Whether rows of the output can be frozen.
 
     A global window never ends. Of windows in the order of events a late event moves the bounds of
-    every later one, so that rows on both sides of a border would contradict one another.
+    every later one, so that rows on both sides of a border would contradict one another. With
+    `emit: changes` a row is left out where it equals the one before, so that a row behind the
+    border goes by one that is frozen.
     """
     placing = describe_window(window).placing
-    return placing is not None and not isinstance(placing, InOrder)
+    if placing is None or isinstance(placing, InOrder):
+        return False
+    return window.shown.emit != CHANGES
 
 
 def read_until(setting: str | None) -> int | None:

@@ -28,9 +28,10 @@ class Closed:
     def reaches(self, low_us: int | None) -> bool:
         """Whether windows that begin at or after an instant can be frozen or restated.
 
-        Each of these begins before the end of the period. None stands for no bound.
+        Frozen ones begin before the end of the period. A session that begins just then would
+        continue a frozen one that ends there. None stands for no bound.
         """
-        return low_us is None or low_us < self.rows.until_us
+        return low_us is None or low_us <= self.rows.until_us
 
     def has_restated(self, spark: SparkSession) -> bool:
         """Whether there may be a restated row."""

@@ -41,6 +41,9 @@ from windowing.storage.own_tables import Rows, Snapshot
 from windowing.storage.pinned_rows import pin_rows
 from windowing.storage.plain_table import Bounds
 
+KEPT_FILES = {"delta.deletedFileRetentionDuration": "interval 30 days"}
+"""The property that says how long files stay that no newest version needs."""
+
 
 @dataclass(frozen=True)
 class Changes:
@@ -122,7 +125,7 @@ def _build_properties(target: Target, schema: T.StructType) -> dict[str, str]:
     return {
         **delta.properties(schema),
         "delta.enableChangeDataFeed": str(target.change_feed).lower(),
-        "delta.deletedFileRetentionDuration": "interval 30 days",
+        **KEPT_FILES,
     }
 
 

@@ -18,17 +18,22 @@ from windowing.source.rule import Followed
 
 @dataclass(frozen=True)
 class Changed:
-    """How many rows of an output were inserted, updated and deleted."""
+    """How many rows of an output were inserted, updated and deleted.
+
+    `restated` is how many changes of a closed period were stated beside the output instead.
+    """
 
     inserted: int = 0
     updated: int = 0
     deleted: int = 0
+    restated: int = 0
 
     def __add__(self, other: "Changed") -> "Changed":
         return Changed(
             self.inserted + other.inserted,
             self.updated + other.updated,
             self.deleted + other.deleted,
+            self.restated + other.restated,
         )
 
 
@@ -201,4 +206,5 @@ def read_changed(counts: Mapping[str, int], window: str) -> Changed:
         inserted=counts.get(f"{window}.inserted", 0),
         updated=counts.get(f"{window}.updated", 0),
         deleted=counts.get(f"{window}.deleted", 0),
+        restated=counts.get(f"{window}.restated", 0),
     )

@@ -39,6 +39,7 @@ class Status:
     readers see as an older run left them. `open` has each step that was begun and not finished,
     with what finishes it, and `writer` who is at work on it. `reasons` says why somebody should
     look at the pipeline. `project` and `target` give it places, where its spec does not say all.
+    Rows that end at or before `closed_until` are frozen, for `closed_reason`.
     """
 
     pipeline: str
@@ -62,6 +63,8 @@ class Status:
     lake: str = ""
     project: str | None = None
     target: str | None = None
+    closed_until: datetime | None = None
+    closed_reason: str | None = None
 
     @property
     def lag_seconds(self) -> int | None:
@@ -169,6 +172,7 @@ def describe_status(
 ) -> Status:
     """How the pipeline stands at `now`; `writer` is who holds its lock, where a step is open."""
     closed, published, by = past.closed, past.published, pipeline.placed_by
+    period = past.period
     runs = tuple(entry for entry in past.entries if entry.step == CLOSE)
     return Status(
         pipeline=pipeline.name,
@@ -192,6 +196,8 @@ def describe_status(
         lake=pipeline.lake.text,
         project=None if by is None else by.project,
         target=None if by is None else by.target,
+        closed_until=None if period is None else _moment(period.until_us),
+        closed_reason=None if period is None else period.reason,
     )
 
 

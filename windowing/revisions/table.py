@@ -7,7 +7,7 @@ __values]
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -15,6 +15,7 @@ from windowing.columns import END, INDEX, START, quoted
 from windowing.ledger.table import read_history
 from windowing.merge.rule import REVISIONS, Target, output_table
 from windowing.revisions.rule import list_versions_of_runs
+from windowing.rows import write_json
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta, delta_log, own_tables
 from windowing.storage.kept_open import newest_version, read_commit_text
@@ -37,7 +38,6 @@ DELETED, INSERTED = "delete", "insert"
 They are JSON.
 """
 _UPDATED_TO = "update_postimage"
-_JSON = {"ignoreNullFields": "false", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 _KEPT = "kept"
 """The change of a row that says from `__since` to `__version`, both included, all were kept."""
 
@@ -235,19 +235,8 @@ def _describe_rows(
     others = [name for name in target.columns if name not in target.identity]
     return rows.select(
         *(quoted(name) for name in (*keys, *bounds)),
-        _write_json(rows, target.identity).alias(IDENTITY),
+        write_json(rows, target.identity).alias(IDENTITY),
         F.expr(version).alias(VERSION),
         F.expr(change).alias(CHANGE),
-        _write_json(rows, [name for name in others if name in rows.columns]).alias(VALUES),
+        write_json(rows, [name for name in others if name in rows.columns]).alias(VALUES),
     )
-
-
-def _write_json(rows: DataFrame, columns: Sequence[str]) -> Column:
-    """The values as JSON, decimals as text, so that no digit is lost."""
-    kinds = {field.name: field.dataType for field in rows.schema.fields}
-    values = []
-    for name in columns:
-        value = F.col(quoted(name))
-        is_decimal = isinstance(kinds[name], T.DecimalType)
-        values.append(value.cast("string").alias(name) if is_decimal else value)
-    return F.to_json(F.struct(*values), _JSON)

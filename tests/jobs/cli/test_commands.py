@@ -142,7 +142,9 @@ def test_run_reports_where_rows_went(trips: Cli) -> None:
     assert second["run"] == 2
     assert [second[name] for name in counts] == [4, 1, 1, 1, 1]
     assert second["watermark"] == "2013-01-01T07:59:00+00:00"
-    assert second["windows"] == {"hourly": {"inserted": 0, "updated": 1, "deleted": 0}}
+    assert second["windows"] == {
+        "hourly": {"inserted": 0, "updated": 1, "deleted": 0, "restated": 0}
+    }
 
 
 def test_explain_tells_what_the_next_run_would_read(trips: Cli) -> None:
@@ -289,7 +291,7 @@ def test_backfill_shows_its_plan_and_its_progress(
             2,
             read=5,
             accepted=5,
-            windows={"hourly": Changed(1, 2, 0)},
+            windows={"hourly": Changed(1, 2, 0, 4)},
             evolved=("windows.visits", "windows.daily"),
         )
 
@@ -302,7 +304,9 @@ def test_backfill_shows_its_plan_and_its_progress(
         "inserted": 1,
         "updated": 2,
         "deleted": 0,
+        "restated": 4,
     }
+    assert "restated of a closed period, and not shown: hourly 4; see" in result.stderr
 
 
 def test_an_error_of_spark_is_one_short_line(trips: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from jobs.cli.format import join_evolved
+from jobs.cli.format import join_evolved, print_changes
 from jobs.cli.main import main
+from jobs.console import Printer
 from windowing.grid.zone import micros
-from windowing.report.rule import RunReport
+from windowing.report.rule import Changed, RunReport
 from windowing.report.text import interval, plain
 from windowing.source.commits import read_commit, total
 
@@ -26,6 +27,16 @@ def test_windows_print_half_open() -> None:
 def test_a_window_that_is_added_stands_for_its_aggregates() -> None:
     names = ("windows.a", "windows.a aggregate n", "windows.b aggregate n")
     assert join_evolved(names) == "windows.a, windows.b aggregate n"
+
+
+def test_what_was_restated_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    windows = {"hourly": Changed(1, restated=1_200), "visits": Changed(0, 1, 0, 2)}
+    windows |= {"daily": Changed()}
+    print_changes(Printer(as_json=False), RunReport(1, windows=windows))
+    said = capsys.readouterr().out
+    assert "not shown: hourly 1,200, visits 2; see `tidemark restatements`\n" in said
+    print_changes(Printer(as_json=False), RunReport(1, windows={"hourly": Changed(1)}))
+    assert "restated" not in capsys.readouterr().out
 
 
 def test_json_has_no_value_that_json_lacks() -> None:

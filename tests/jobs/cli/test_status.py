@@ -13,7 +13,8 @@ import tidemark
 from jobs.cli.main import main
 from jobs.locking.lock_file import find_writer, held_here
 from windowing.grid.zone import micros
-from windowing.ledger.rule import CLOSE, OPEN, LedgerEntry
+from windowing.ledger.period import Period
+from windowing.ledger.rule import CLOSE, OPEN, PERIOD_CLOSED, LedgerEntry
 from windowing.ledger.table import create_ledger, read_history, record_entries
 from windowing.spec.pipeline import Pipeline
 
@@ -66,6 +67,19 @@ def home(tmp_path: Path) -> Path:
     record(write(tmp_path, "fresh", "freshness: 30 minutes"), *closed(timedelta(minutes=5)))
     record(write(tmp_path, "stale", "freshness: 30 minutes"), *closed(timedelta(days=2, hours=3)))
     return tmp_path
+
+
+def test_a_closed_period_has_a_line(home: Path) -> None:
+    pipeline = tidemark.load_pipeline(home / "fresh.yaml")
+    until_us = micros(datetime(2026, 3, 1, tzinfo=UTC))
+    note = Period(until_us, "February is invoiced").as_note()
+    record(pipeline, LedgerEntry(PERIOD_CLOSED, run=1, note=note))
+    found = status(home / "fresh.yaml")
+    assert found.exit_code == 0
+    assert "fresh: closed until 2026-03-01 00:00Z: February is invoiced\n" in found.stdout
+    (told,) = json.loads(status(home / "fresh.yaml", "--json").stdout)["pipelines"]
+    assert told["closed_until"] == "2026-03-01T00:00:00+00:00"
+    assert told["closed_reason"] == "February is invoiced"
 
 
 def test_a_folder_is_a_line_for_each_pipeline_and_a_reason(home: Path) -> None:

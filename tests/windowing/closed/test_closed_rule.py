@@ -18,7 +18,17 @@ from windowing.closed.rule import (
     place_row,
     write_digest,
 )
-from windowing.spec.kinds import Count, Delta, Global, Punctuation
+from windowing.spec.kinds import (
+    CHANGES,
+    ON_CHANGE,
+    ON_CLOSE,
+    Count,
+    Delta,
+    Global,
+    OutputPolicy,
+    Punctuation,
+    Sliding,
+)
 
 ROWS = [Row(*digits) for digits in product((False, True), repeat=6)]
 OPEN = Row(
@@ -85,12 +95,21 @@ def test_the_list_has_the_answer_for_every_row() -> None:
 
 def test_windows_without_an_end_of_their_own_are_not_frozen() -> None:
     windows = [window for pipeline in kept().values() for window in pipeline.windows]
-    assert {type(window) for window in windows if not can_be_frozen(window)} == {
+    whole = [window for window in windows if window.shown.emit != CHANGES]
+    assert {type(window) for window in whole if not can_be_frozen(window)} == {
         Count,
         Delta,
         Global,
         Punctuation,
     }
+
+
+@pytest.mark.parametrize("emit", [ON_CHANGE, ON_CLOSE, CHANGES])
+def test_rows_that_go_by_the_row_before_them_are_not_frozen(emit: str) -> None:
+    windows = [window for pipeline in kept().values() for window in pipeline.windows]
+    sliding = next(window for window in windows if isinstance(window, Sliding))
+    again = replace(sliding, shown=OutputPolicy(emit))
+    assert can_be_frozen(again) == (emit != CHANGES)
 
 
 def test_a_digest_has_all_sums_at_their_places() -> None:

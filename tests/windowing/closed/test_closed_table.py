@@ -45,7 +45,7 @@ def test_a_closed_output_is_still_plain_and_says_until_when(tmp_path: Path) -> N
     found = find_closed(snapshot, IDENTITY, IDENTITY, None)
     assert found is not None
     assert (found.rows.until_us, found.restated.path.name) == (5, "_restated_hourly")
-    assert [found.reaches(low_us) for low_us in (None, 4, 5)] == [True, True, False]
+    assert [found.reaches(low_us) for low_us in (None, 5, 6)] == [True, True, False]
 
 
 @pytest.mark.parametrize("setting", [None, REOPENED])

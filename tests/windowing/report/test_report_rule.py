@@ -59,7 +59,7 @@ def test_a_report_of_nothing_is_all_zeros() -> None:
         "batches": 0,
         **dict.fromkeys(("read", "accepted", "late", "duplicate", "quarantined"), 0),
         "watermark": None,
-        "windows": {"hourly": {"inserted": 0, "updated": 0, "deleted": 0}},
+        "windows": {"hourly": dict.fromkeys(("inserted", "updated", "deleted", "restated"), 0)},
         "corrections": 0,
         "evolved": [],
         "gave_null": {},

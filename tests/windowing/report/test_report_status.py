@@ -9,7 +9,18 @@ import pytest
 from tests.windowing.spec.specs import changed
 from windowing.grid.zone import micros
 from windowing.ledger.history import LedgerHistory
-from windowing.ledger.rule import CLOSE, DONE, INTENT, OPEN, PUBLISH, RUN_OF, LedgerEntry
+from windowing.ledger.period import Period
+from windowing.ledger.rule import (
+    CLOSE,
+    DONE,
+    INTENT,
+    OPEN,
+    PERIOD_CLOSED,
+    PERIOD_REOPENED,
+    PUBLISH,
+    RUN_OF,
+    LedgerEntry,
+)
 from windowing.report.status import Judgement, Status, describe_status
 from windowing.spec.load import load_pipeline
 
@@ -62,6 +73,18 @@ def test_before_the_first_run_a_pipeline_with_freshness_is_stale() -> None:
     assert (found.state, found.needs_attention) == ("stale", True)
     quiet = replace(found, freshness_us=None)
     assert (quiet.state, quiet.needs_attention, quiet.reasons) == ("no run", False, ())
+
+
+def test_what_is_closed_is_said_with_its_reason() -> None:
+    until = datetime(2026, 3, 1, tzinfo=UTC)
+    note = Period(micros(until), "invoiced").as_note()
+    past = ledger(*ran(1, -10), LedgerEntry(PERIOD_CLOSED, run=1, note=note))
+    found = stands(past, 0)
+    assert (found.closed_until, found.closed_reason) == (until, "invoiced")
+    assert (found.state, found.reasons) == ("fresh", ()), "it is nothing to look at"
+    opened = LedgerEntry(PERIOD_REOPENED, run=1, note=Period(None, "wrong").as_note())
+    again = stands(ledger(*past.entries, opened), 0)
+    assert (again.closed_until, again.closed_reason) == (None, None)
 
 
 def test_counts_are_those_of_the_last_run_and_totals_those_of_all() -> None:
