@@ -356,6 +356,7 @@ def test_values_of_a_short_course_are_told(spark: SparkSession, tmp_path: Path) 
     course.check_some_events(2)
 
 
+@pytest.mark.deep
 def test_an_output_without_a_change_feed_has_its_newest_values_alone(
     spark: SparkSession, tmp_path: Path
 ) -> None:

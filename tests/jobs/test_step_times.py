@@ -12,6 +12,7 @@ from jobs.run import run
 from tests.oracle import Count, Event, Tumbling
 from tests.support.long_lived_pipeline import BASE, MINUTE
 from tests.support.pipeline_under_test import FEW, Lab
+from tests.support.rare_cases import quick_and_rare
 from windowing.grid.zone import micros
 from windowing.ledger.rule import GENERATION, LedgerEntry
 from windowing.ledger.table import read_history
@@ -50,7 +51,7 @@ STEPS: dict[str, Callable[[Lab], None]] = {
 }
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", quick_and_rare(STEPS, ("erase",)))
 def test_a_step_ends_when_it_has_ended(step: str, lab: Lab) -> None:
     began_us = micros(datetime.now(UTC))
     STEPS[step](lab)

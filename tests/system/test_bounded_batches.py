@@ -96,6 +96,7 @@ def test_a_first_load_and_a_backlog_in_batches_give_the_oracles_tables(
     check_records(lab)
 
 
+@pytest.mark.deep
 def test_a_load_that_is_killed_goes_on_behind_its_last_batch(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -141,6 +142,7 @@ def test_what_sessions_may_be_late_for_is_read_by_one_batch(
     lab.check()
 
 
+@pytest.mark.deep
 def test_what_comes_late_while_batches_are_read_is_for_the_next_run(
     spark: SparkSession, tmp_path: Path
 ) -> None:

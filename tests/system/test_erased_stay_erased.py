@@ -44,11 +44,10 @@ from windowing.ledger.table import read_history
 from windowing.report.rule import RunReport
 
 FIRST, MANY = int(os.environ.get("TIDEMARK_FIRST_SEED", "0")), os.environ.get("TIDEMARK_SCHEDULES")
-QUICK = (8,)
 SEEDS = (
     range(FIRST, FIRST + int(MANY))
     if MANY
-    else [pytest.param(n, marks=() if n in QUICK else pytest.mark.deep) for n in range(12)]
+    else [pytest.param(n, marks=pytest.mark.deep) for n in range(12)]
 )
 SEEDS_OF_VALUES = (
     range(FIRST, FIRST + int(MANY)) if MANY else quick_and_rare((3, 7, 9, 11), (3, 7, 9))

@@ -116,6 +116,7 @@ def assert_equal(spark: SparkSession, root: Path, *windows: str) -> None:
         assert refused(spark, root, "nested", name) == refused(spark, root, "flat", name), name
 
 
+@pytest.mark.deep
 def test_nested_events_give_the_tables_of_flat_ones(spark: SparkSession, tmp_path: Path) -> None:
     write(spark, tmp_path, ROWS)
     flat, nested = (load_pipeline(spec(tmp_path, shape)) for shape in ("flat", "nested"))

@@ -175,7 +175,9 @@ def test_all_readers_find_what_was_published(
     published = make(spark, tmp_path, windows)
     live(published)
     lake = published.lab.pipeline.root.local
-    files = list((lake / "published").rglob("*.parquet"))
+    found = (lake / "published").rglob("*.parquet")
+    # A checkpoint of a log has no rows.
+    files = [file for file in found if "_delta_log" not in file.parts]
     kept = [
         name for name in files if "b" in pq.read_table(name, columns=["key"])["key"].to_pylist()
     ]

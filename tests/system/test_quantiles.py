@@ -147,6 +147,7 @@ def test_runs_and_backfills_change_no_quantile(spark: SparkSession, tmp_path: Pa
     assert check_range(spark, in_parts.pipeline, BEGIN, BEGIN + HOUR).agrees
 
 
+@pytest.mark.deep
 def test_state_of_earlier_releases_goes_on_and_a_backfill_makes_it_exact(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -57,6 +57,7 @@ def reason_of(told: Told) -> str:
     return told.reason
 
 
+@pytest.mark.deep
 def test_an_event_that_is_late_for_a_part_of_its_windows_counts_in_the_others(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -91,6 +92,7 @@ def test_equal_rows_without_ids_are_counted_as_often_as_they_came(
     assert events_of(lab, "hourly", (0, 60)) == [one, two]
 
 
+@pytest.mark.deep
 def test_nothing_is_told_of_a_run_whose_versions_are_gone(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -122,7 +124,7 @@ def test_nothing_is_told_of_a_run_that_read_changes(spark: SparkSession, tmp_pat
     told = events_of(lab, "hourly", (0, 60))
     assert [each.count for each in told if isinstance(each, AcceptedEvents)] == [2]
     reasons = [each.reason for each in told if isinstance(each, Untold)]
-    assert any("which run 2 read, changed or removed rows" in reason for reason in reasons)
+    assert any("which run 2 read, changed or removed rows" in each for each in reasons), reasons
     lab.run([event("fourth", 8)])
     assert events_of(lab, "hourly", (0, 60))[-1] == AcceptedEvents(
         1, 0, (("fourth", BASE + 8 * MINUTE),)
