@@ -123,14 +123,19 @@ def test_a_reset_whose_lock_was_taken_over_deletes_nothing_more(
     trips: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from jobs import reset as module
+    from windowing.storage import whole_lake
 
     def lose(pipeline: Pipeline) -> object:
         lose_lease(trips)
         return holding(pipeline)
 
+    def check_slowly() -> None:
+        sleep(renewed)
+        check_permission()
+
     holding, renewed = module.holding, float(os.environ[VARIABLE]) + 0.2
     monkeypatch.setattr(module, "holding", lose)
-    monkeypatch.setattr(module, "check_permission", lambda: (sleep(renewed), check_permission()))
+    monkeypatch.setattr(whole_lake, "check_permission", check_slowly)
     with pytest.raises(Busy, match="this process has lost"):
         reset(trips)
     assert list_tables(trips.root) == ["_ledger", "hourly"]
