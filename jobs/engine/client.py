@@ -37,7 +37,17 @@ COMMANDS = frozenset(
             "state",
             "report",
         ),
-        *("register", "maintain", "doctor", "recover", "reset", "erase"),
+        *(
+            "register",
+            "maintain",
+            "doctor",
+            "recover",
+            "reset",
+            "erase",
+            "close",
+            "reopen",
+            "restatements",
+        ),
     }
 )
 """The commands of a pipeline. `test` needs static settings of its own, `setup` no JVM.
