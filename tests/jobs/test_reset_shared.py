@@ -100,7 +100,7 @@ def test_a_reset_whose_name_node_is_killed_is_finished_by_the_next(
             hdfs_server.kill()
 
     with monkeypatch.context() as broken:
-        broken.setattr("jobs.reset.check_permission", check_and_kill)
+        broken.setattr("windowing.storage.whole_lake.check_permission", check_and_kill)
         try:
             with pytest.raises(UsageError, match=str(hdfs_server.port)):
                 reset(trips)
