@@ -103,7 +103,6 @@ def shop(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shop:
     return lab
 
 
-@pytest.mark.deep
 def test_a_value_is_nowhere_any_more(shop: Shop, spark: SparkSession) -> None:
     assert all(CANARY in customers(shop, table) for table in REFUSED)
     assert places(shop)
