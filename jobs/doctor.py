@@ -103,7 +103,7 @@ def _find_changed_rows(
 def _find_lasting_problems(spark: SparkSession, pipeline: Pipeline) -> tuple[StateRefused, ...]:
     past = read_history(pipeline)
     for _ in range(_MAX_ATTEMPTS):
-        schema = source.schema(spark, pipeline)
+        schema = source.checked_schema(spark, pipeline)
         found = tuple(find_problems(spark, pipeline, schema, past))
         if not found and not past.is_open:
             found = tuple(_find_changed_rows(spark, pipeline, past))

@@ -114,7 +114,7 @@ def explain(spark: SparkSession, pipeline: Pipeline) -> Plan:
     reason.
     """
     past = read_history(pipeline)
-    for refused in source_problems(spark, pipeline, source.schema(spark, pipeline), past):
+    for refused in source_problems(spark, pipeline, source.checked_schema(spark, pipeline), past):
         raise refused
     unread = news(spark, pipeline, past, delta_log.version(spark, pipeline.source.table))
     # An interrupted run is finished under its own number.

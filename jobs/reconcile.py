@@ -147,7 +147,7 @@ def _require_finished(spark: SparkSession, pipeline: Pipeline) -> LedgerHistory:
     Raises StateRefused as `run` does, and UsageError where a check can't compare anything.
     """
     past = read_history(pipeline)
-    for refused in find_problems(spark, pipeline, source.schema(spark, pipeline), past):
+    for refused in find_problems(spark, pipeline, source.checked_schema(spark, pipeline), past):
         raise refused
     if past.read_version is None:
         raise UsageError(

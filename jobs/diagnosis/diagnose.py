@@ -62,7 +62,7 @@ def prepare_run(spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt) ->
     Raises the error of a run where they are not. Before the first run that reads rows, ledger and
     outputs are created or follow the spec.
     """
-    found = source.schema(spark, pipeline)
+    found = source.checked_schema(spark, pipeline)
     # The first problem ends the run, so the checks after it are not made.
     for problem in find_problems(spark, pipeline, found, past):
         raise problem

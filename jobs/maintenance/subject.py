@@ -76,7 +76,7 @@ def read_value(spark: SparkSession, pipeline: Pipeline, column: str, value: str)
 
 def _read_types(spark: SparkSession, pipeline: Pipeline) -> Mapping[str, T.DataType]:
     """The types of the source's columns; the error of a run where it is not what was read."""
-    found = source.schema(spark, pipeline)
+    found = source.checked_schema(spark, pipeline)
     for problem in source_problems(spark, pipeline, found, read_history(pipeline)):
         raise problem
     return {field.name: field.dataType for field in found.fields}

@@ -13,10 +13,10 @@ from pyspark.sql import types as T
 
 from jobs.diagnosis import tables
 from jobs.microbatch.context import context_after
-from windowing.closed.frame import OF_OUTPUT, release_rows, restated_schema
+from windowing.closed.frame import release_rows, restated_schema
 from windowing.closed.rule import CLOSED_UNTIL, REOPENED, can_be_frozen
 from windowing.closed.table import Closed, digest_rows, locate_restated
-from windowing.columns import END, OP, START
+from windowing.columns import END, START
 from windowing.crash import crashpoint
 from windowing.grid.frame import instant
 from windowing.ledger.period import Frozen, Period, read_period
@@ -153,7 +153,7 @@ def _write_restated(
         return outputs.Changes()
     stored = own_tables.read_snapshot(spark, output.snapshot, own_tables.EVERY_ROW)
     restated = own_tables.read_snapshot(spark, closed.restated, own_tables.EVERY_ROW)
-    released = release_rows(stored, restated, closed.rows).withColumnRenamed(OF_OUTPUT, OP)
+    released = release_rows(stored, restated, closed.rows)
     changed = released.withColumns({BEGUN: F.col(START), OVERFLOW: F.lit(False)})
     computed = outputs.compute_changes(changed, run)
     return outputs.write_changes(replace(output, closed=None), computed)

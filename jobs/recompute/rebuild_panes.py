@@ -13,7 +13,7 @@ from jobs.recompute.content import narrow_to_content
 from jobs.recompute.swap import replace_range
 from jobs.recompute.time_range import TimeRange, widen_to_panes, widen_to_windows
 from windowing.aggregates.algebra import Algebra, Part, rows_part
-from windowing.columns import END, JUDGED, OP, PANE, ROWS, START, TOUCHED
+from windowing.columns import END, INSERT, JUDGED, OP, PANE, ROWS, START, TOUCHED
 from windowing.grid.frame import between, instant
 from windowing.grid.range import Range
 from windowing.merge import frame as merges
@@ -173,7 +173,7 @@ def _rebuild_overlapping_windows(
     )
     asked_for = can_change if chunk.is_asked_for else F.lit(False)
     stays_expired = is_expired(batch.pipeline, closing.after_us) & ~asked_for
-    due = replacements.where(~((F.col(OP) == merges.INSERT) & stays_expired))
+    due = replacements.where(~((F.col(OP) == INSERT) & stays_expired))
     return write_output(batch, window, output, due)
 
 

@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from json import dumps
@@ -174,3 +174,25 @@ def outcome(
         )
 
     return run
+
+
+def register_dags(folder: Path, texts: Mapping[str, str]) -> None:
+    """Makes Airflow know the DAGs of these texts, by their names, none of which is paused."""
+    from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
+    from airflow.models.dag import DagModel
+    from airflow.models.dagbundle import DagBundleModel
+    from airflow.utils.session import create_session
+
+    folder.mkdir()
+    for name, text in texts.items():
+        (folder / f"{name}.py").write_text(text)
+    with create_session() as session:
+        session.merge(DagBundleModel(name=folder.name))
+    bag = DagBag(dag_folder=str(folder), bundle_path=folder, bundle_name=folder.name)
+    assert not bag.import_errors
+    sync_bag_to_db(bag, folder.name, None)
+    with create_session() as session:
+        for name in texts:
+            model = session.get(DagModel, name)
+            assert model is not None
+            model.is_paused = False

@@ -12,21 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
 from airflow.jobs.job import Job
 from airflow.jobs.scheduler_job_runner import SchedulerJobRunner
 from airflow.models.asset import AssetDagRunQueue, AssetEvent, AssetPartitionDagRun
-from airflow.models.dag import DagModel
-from airflow.models.dagbundle import DagBundleModel
 from airflow.models.dagrun import DagRun
 from airflow.models.log import Log
 from airflow.utils.session import create_session
-from conftest import ROOT, SPEC, FakeCli, Outcome, name_of_time, publication
+from conftest import ROOT, SPEC, FakeCli, Outcome, name_of_time, publication, register_dags
 
 from dags.announcement import MOST_KEYS, choose_days, find_changed_days
 
 PAGE = ROOT / "docs/operations/schedule-with-airflow.md"
-BUNDLE = "days"
 PYTHON = ROOT / ".venv/bin/python"
 READERS = ("mail_orders", "export_orders")
 Run = Callable[..., Outcome]
@@ -36,21 +32,8 @@ Run = Callable[..., Outcome]
 def readers(database: None, specs: Path, tmp_path: Path) -> Iterator[None]:
     """Both DAGs of the documentation as Airflow knows them, and the pipeline that they read."""
     (specs / "orders.yaml").write_text(SPEC.format(name="orders"))
-    folder = tmp_path / "readers"
-    folder.mkdir()
     examples = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    for name, example in zip(READERS, examples, strict=True):
-        (folder / f"{name}.py").write_text(example)
-    with create_session() as session:
-        session.merge(DagBundleModel(name=BUNDLE))
-    bag = DagBag(dag_folder=str(folder), bundle_path=folder, bundle_name=BUNDLE)
-    assert not bag.import_errors
-    sync_bag_to_db(bag, BUNDLE, None)
-    with create_session() as session:
-        for name in READERS:
-            model = session.get(DagModel, name)
-            assert model is not None
-            model.is_paused = False
+    register_dags(tmp_path / "days", dict(zip(READERS, examples, strict=True)))
     forget()
     yield
     forget()

@@ -5,14 +5,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
 from airflow.models.asset import AssetDagRunQueue
-from airflow.models.dagbundle import DagBundleModel
 from airflow.utils.session import create_session
-from conftest import ROOT, SPEC, FakeCli, Outcome
+from conftest import ROOT, SPEC, FakeCli, Outcome, register_dags
 
 PAGE = ROOT / "docs/operations/schedule-with-airflow.md"
-BUNDLE = "readers"
 
 
 @pytest.fixture
@@ -20,20 +17,7 @@ def readers(database: None, specs: Path, tmp_path: Path) -> Iterator[None]:
     """The DAG `mail_orders` as Airflow knows it, and the pipeline `orders` that it reads."""
     (specs / "orders.yaml").write_text(SPEC.format(name="orders"))
     example, _ = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    folder = tmp_path / "readers"
-    folder.mkdir()
-    (folder / "mail_orders.py").write_text(example)
-    with create_session() as session:
-        session.merge(DagBundleModel(name=BUNDLE))
-    bag = DagBag(dag_folder=str(folder), bundle_path=folder, bundle_name=BUNDLE)
-    assert not bag.import_errors
-    sync_bag_to_db(bag, BUNDLE, None)
-    with create_session() as session:
-        from airflow.models.dag import DagModel
-
-        model = session.get(DagModel, "mail_orders")
-        assert model is not None
-        model.is_paused = False
+    register_dags(tmp_path / "readers", {"mail_orders": example})
     yield
     forget()
 

@@ -23,8 +23,8 @@ from hdfs_native import Client, WriteOptions
 
 from jobs.sessions.jars import name_file
 from jobs.setup import fetch_into
+from tests.support.fetched import fetch_or_tell
 from tests.support.s3_server import find_free_port
-from windowing.errors import TidemarkError
 
 VERSION = "3.4.2"
 """The one of Hadoop's classes that PySpark has."""
@@ -175,12 +175,7 @@ def started_hdfs_server(home: Path) -> Iterator[HdfsServer]:
 def main() -> int:
     """Fetches the JAR of the servers; returns 0 when it is there."""
     SERVER.parent.mkdir(exist_ok=True)
-    try:
-        fetch_into(SERVER.parent, [PACKAGE], {SERVER.name: SHA256})
-    except TidemarkError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
-    return 0
+    return fetch_or_tell(lambda: fetch_into(SERVER.parent, [PACKAGE], {SERVER.name: SHA256}))
 
 
 if __name__ == "__main__":

@@ -20,8 +20,8 @@ import pytest
 from jobs.sessions.jars import name_file
 from jobs.setup import fetch_into
 from tests.support.children import end_with_parent
+from tests.support.fetched import fetch_or_tell
 from tests.support.s3_server import find_free_port
-from windowing.errors import TidemarkError
 
 PINNED: Mapping[str, Mapping[str, str]] = json.loads(
     Path(__file__).with_name("kafka_jars.json").read_text()
@@ -122,17 +122,17 @@ def _await_port(process: "subprocess.Popen[bytes]", port: int) -> None:
     raise AssertionError("no broker of Kafka has started")
 
 
+def fetch() -> None:
+    """Fetches the JARs of the broker and of Spark's connector."""
+    HOME.mkdir(parents=True, exist_ok=True)
+    for part in PINNED.values():
+        names = {name_file(module): digest for module, digest in part.items()}
+        fetch_into(HOME, part, names)
+
+
 def main() -> int:
     """Fetches the JARs; returns 0 when they are there."""
-    HOME.mkdir(parents=True, exist_ok=True)
-    try:
-        for part in PINNED.values():
-            names = {name_file(module): digest for module, digest in part.items()}
-            fetch_into(HOME, part, names)
-    except TidemarkError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
-    return 0
+    return fetch_or_tell(fetch)
 
 
 if __name__ == "__main__":

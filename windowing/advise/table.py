@@ -22,7 +22,7 @@ from windowing.errors import SourceMissing
 from windowing.location import Location
 from windowing.source.arrivals import Arrival, list_removed, read_arrival
 from windowing.source.frame import NAIVE, read_event_time, shape_rows
-from windowing.source.table import describe_missing, schema
+from windowing.source.table import checked_schema, describe_missing
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta, delta_log
 from windowing.storage.kept_open import newest_version, read_commit_text
@@ -76,7 +76,7 @@ def read_events_by_spark(spark: SparkSession, pipeline: Pipeline, asked: Asked) 
     and SpecError as a run does, and UsageError where `by` names no column.
     """
     source = pipeline.source
-    check_groups(asked, {field.name: field for field in schema(spark, pipeline)})
+    check_groups(asked, {field.name: field for field in checked_schema(spark, pipeline)})
     column = source.event_time.column or ""
     log = _list_arrivals(delta_log.home(spark, source.table), column, asked)
     rows = CollectedRows(source.key, asked.by, source.event_id, source.zone)

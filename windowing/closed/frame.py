@@ -14,20 +14,20 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windowing.closed.rule import DELETED, LANES, list_placed
-from windowing.columns import END, LAST, START
+from windowing.columns import DELETE, END, INSERT, LAST, OP, START, UPDATE
 from windowing.grid.frame import instant
 from windowing.grid.placing import InChains
 from windowing.rows import JSON, are_equal, column_named, write_json
 
 OF_OUTPUT, OF_RESTATED = "__of_output", "__of_restated"
 """What a change does in each of the two tables; null is nothing."""
-_EXISTS, _HELD, _FROZEN, _SAME = "__exists", "__held", "__frozen", "__same"
 _JSON = {
     **JSON,
     "timeZone": "UTC",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
-_STORED, _RESTATED, _TOUCHES = "__stored", "__restated", "__touches"
+_STORED, _FROZEN, _SAME = "__stored", "__frozen", "__same"
+_RESTATED, _TOUCHES = "__restated", "__touches"
 
 
 @dataclass(frozen=True)
@@ -60,38 +60,24 @@ def overlay(stored: DataFrame, restated: DataFrame, identity: Sequence[str]) -> 
 
 
 def place_changes(
-    changed: DataFrame, stored: DataFrame, restated: DataFrame, operation: str, rows: ClosedRows
+    changed: DataFrame, stored: DataFrame, restated: DataFrame, rows: ClosedRows
 ) -> DataFrame:
     """What changes of the overlaid rows do to the output and to the table of restated rows.
 
-    `changed` has an `operation` on each row, which is D for one that would not be there any more.
-    It is computed already, because it is read twice.
+    `changed` is computed already, because it is read twice.
 
-    -> changed + [__of_output, __of_restated, __deleted]
+    changed[op, row] -> changed + [__of_output, __of_restated, __deleted]
     """
     identity = list(rows.identity)
-    compared = [name for name in rows.shown if name not in rows.identity]
-    old = stored.select(
-        *identity,
-        *(column_named(name).alias(f"__stored_{name}") for name in compared),
-        rows.is_frozen().alias(_FROZEN),
-        F.lit(True).alias(_STORED),
-    )
     stated = restated.select(*identity, F.lit(True).alias(_RESTATED))
-    joined = changed.join(old, identity, "left").join(stated, identity, "left")
+    joined = _join_stored(changed, stored, rows).join(stated, identity, "left")
     joined = joined.join(_find_touching(changed, stored, rows), identity, "left")
-    exists = F.col(operation) != "D"
-    same = [column_named(n).eqNullSafe(F.col(f"`__stored_{n}`")) for n in compared]
-    flags = {
-        _EXISTS: exists,
-        _HELD: rows.is_frozen() | F.col(_TOUCHES),
-        _FROZEN: F.col(_FROZEN),
-        _SAME: reduce(and_, same, F.lit(True)),
-        _STORED: F.col(_STORED),
-        _RESTATED: F.col(_RESTATED),
-    }
+    exists = F.col(OP) != DELETE
+    is_held = rows.is_frozen() | F.col(_TOUCHES)
+    # In the order of the fields of `Row`.
+    flags = (exists, is_held, F.col(_FROZEN), F.col(_SAME), F.col(_STORED), F.col(_RESTATED))
     bits = F.lit(0)
-    for place, flag in enumerate(flags.values()):
+    for place, flag in enumerate(flags):
         bits = bits + F.coalesce(flag, F.lit(False)).cast("int") * F.lit(2**place)
     placed = list_placed()
     of_output = F.array(*(F.lit(each.output) for each in placed))
@@ -101,6 +87,26 @@ def place_changes(
         F.get(of_output, bits).alias(OF_OUTPUT),
         F.get(of_restated, bits).alias(OF_RESTATED),
         (~exists).alias(DELETED),
+    )
+
+
+def _join_stored(found: DataFrame, stored: DataFrame, rows: ClosedRows) -> DataFrame:
+    """Each row with what the output has of its identity.
+
+    found -> found + [__stored, __frozen, __same], null where the output has no such row
+    """
+    compared = [name for name in rows.shown if name not in rows.identity]
+    old = stored.select(
+        *rows.identity,
+        *(column_named(name).alias(f"__stored_{name}") for name in compared),
+        rows.is_frozen().alias(_FROZEN),
+        F.lit(True).alias(_STORED),
+    )
+    joined = found.join(old, [*rows.identity], "left")
+    same = [column_named(name).eqNullSafe(F.col(f"`__stored_{name}`")) for name in compared]
+    is_same = F.col(_STORED) & reduce(and_, same, F.lit(True))
+    return joined.select(
+        *(column_named(name) for name in (*found.columns, _STORED, _FROZEN)), is_same.alias(_SAME)
     )
 
 
@@ -122,30 +128,19 @@ def _find_touching(changed: DataFrame, stored: DataFrame, rows: ClosedRows) -> D
 
 
 def release_rows(stored: DataFrame, restated: DataFrame, rows: ClosedRows) -> DataFrame:
-    """Every restated row with what it does to the output: restated + [__of_output].
+    """Every restated row with what it does to the output: restated + [op].
 
     Rows that do nothing are left out, such as those that an interrupted release has written.
     """
-    identity = list(rows.identity)
-    compared = [name for name in rows.shown if name not in rows.identity]
-    old = stored.select(
-        *identity,
-        *(column_named(name).alias(f"__stored_{name}") for name in compared),
-        F.lit(True).alias(_STORED),
-    )
-    joined = restated.join(old, identity, "left")
-    same = [column_named(n).eqNullSafe(F.col(f"`__stored_{n}`")) for n in compared]
-    is_same = reduce(and_, same, F.lit(True))
-    is_there = F.col(_STORED).isNotNull()
+    joined = _join_stored(restated, stored, rows)
+    is_there, is_same = F.col(_STORED).isNotNull(), F.coalesce(F.col(_SAME), F.lit(False))
     operation = (
-        F.when(F.col(DELETED) & is_there, "D")
-        .when(~F.col(DELETED) & ~is_there, "I")
-        .when(~F.col(DELETED) & ~is_same, "U")
+        F.when(F.col(DELETED) & is_there, DELETE)
+        .when(~F.col(DELETED) & ~is_there, INSERT)
+        .when(~F.col(DELETED) & ~is_same, UPDATE)
     )
-    named = joined.select(
-        *(column_named(name) for name in restated.columns), operation.alias(OF_OUTPUT)
-    )
-    return named.where(F.col(OF_OUTPUT).isNotNull())
+    named = joined.select(*(column_named(name) for name in restated.columns), operation.alias(OP))
+    return named.where(F.col(OP).isNotNull())
 
 
 def sum_digests(rows: DataFrame, columns: tuple[str, ...]) -> DataFrame:

@@ -8,6 +8,7 @@ restated ones in their place are those of a pipeline that was never closed.
 from dataclasses import astuple, dataclass
 from itertools import product
 
+from windowing.columns import DELETE, INSERT, UPDATE
 from windowing.grid.placing import InOrder
 from windowing.spec.description import describe_window
 from windowing.spec.kinds import CHANGES, Window
@@ -17,7 +18,6 @@ CLOSED_UNTIL = "tidemark.closedUntil"
 REOPENED = "reopened"
 DELETED = "__deleted"
 """Of a restated row: whether the frozen row would not be there, or be another one."""
-INSERT, UPDATE, DELETE = "I", "U", "D"
 LANES = 4
 _LANE = 2**64
 

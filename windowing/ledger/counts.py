@@ -6,8 +6,6 @@ from windowing.ledger.rule import LedgerEntry
 
 BATCH_BYTES = "batch_bytes"
 """The count of bytes of the files of a batch that is one of several, by which its run is cut."""
-
-
 FIRST_START, LAST_START = ".first_start", ".last_start"
 """How the counts end that name the first and the last start of the rows of an output that changed.
 

@@ -13,14 +13,14 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windowing.aggregates.algebra import FRACTIONS, Algebra
-from windowing.columns import OP, REVISION, START
+from windowing.columns import DELETE, INSERT, OP, REVISION, START, UPDATE
 from windowing.expressions.exact_decimals import exactly, round_number
 from windowing.merge.rule import Shape
 from windowing.rows import column_named
 from windowing.spec.kinds import Aggregate, Having
 
-INSERT, UPDATE, DELETE, LOST = "I", "U", "D", "L"
-"""What is done with a row. A lost one is only counted, because it is stored already."""
+LOST = "L"
+"""What is done with a row that is only counted, because it is stored already."""
 OVERFLOW = "__overflow"
 BEGUN = "__begun"
 """Where the stored row begins or, if there is none, where the new one begins."""

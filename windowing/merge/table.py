@@ -18,19 +18,11 @@ from pyspark.sql import types as T
 from windowing.closed.frame import OF_OUTPUT, OF_RESTATED, overlay, place_changes
 from windowing.closed.rule import DELETED
 from windowing.closed.table import Closed, find_closed, locate_restated, read_overlaid
-from windowing.columns import END, OP, REVISION, RUN, START, WINDOW
+from windowing.columns import DELETE, END, INSERT, OP, REVISION, RUN, START, UPDATE, WINDOW
 from windowing.crash import crashpoint
 from windowing.grid.frame import instant
 from windowing.grid.range import Range
-from windowing.merge.frame import (
-    BEGUN,
-    DELETE,
-    INSERT,
-    LOST,
-    OVERFLOW,
-    UPDATE,
-    mark_inserts,
-)
+from windowing.merge.frame import BEGUN, LOST, OVERFLOW, mark_inserts
 from windowing.merge.rule import Target
 from windowing.storage import delta, own_tables, table_figures
 from windowing.storage.arrow_merge import Clauses
@@ -257,7 +249,7 @@ def _write_closed(
     # A stored row of the same identity, or a session that a changed one overlaps, ends later.
     stored = own_tables.read_snapshot(spark, output.snapshot, {END: (first_us, None)})
     restated = own_tables.read_snapshot(spark, closed.restated, own_tables.EVERY_ROW)
-    placed = place_changes(changes, stored, restated, OP, closed.rows)
+    placed = place_changes(changes, stored, restated, closed.rows)
     total = counts.inserted + counts.updated + counts.deleted
     few = collect(placed, total)
     rows = pin_rows(placed) if few is None else few

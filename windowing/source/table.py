@@ -85,14 +85,18 @@ _Problem = tuple[str, str]
 def schema(spark: SparkSession, pipeline: Pipeline) -> T.StructType:
     """The columns of the source; raises SourceMissing where there is no such table.
 
-    Raises SpecError where a catalog manages it, which `read` raises as well.
+    Raises SpecError where Delta does not read it because a catalog manages it.
     """
-    table = pipeline.source.table
     with managed_refused(pipeline):
-        if not delta.exists(spark, table):
+        if not delta.exists(spark, pipeline.source.table):
             raise SourceMissing(describe_missing(pipeline))
-    found = read(spark, pipeline).schema
-    check_features(pipeline, delta_log.known_features(spark, table))
+    return read(spark, pipeline).schema
+
+
+def checked_schema(spark: SparkSession, pipeline: Pipeline) -> T.StructType:
+    """`schema`, for the first look of a command: SpecError where a catalog manages the source."""
+    found = schema(spark, pipeline)
+    check_features(pipeline, delta_log.known_features(spark, pipeline.source.table))
     return found
 
 

@@ -155,14 +155,15 @@ def _split_plain(field: str, text: str, path: str, why: str) -> list[str]:
 def resolve_lake(field: str, text: str, base: Base) -> str:
     """`resolve_directory` for the directory of a pipeline's own tables."""
     path = resolve_directory(field, text, base)
-    found = _NO_LAKE.search(path)
-    if found:
-        raise SpecError(
-            field,
-            f"{quote_value(path)} holds {found[0]!r}, which the path of a lake can't; "
-            "use a directory without it",
-        )
+    _refuse_part(field, path, _NO_LAKE.search(path), "which the path of a lake can't")
     return path
+
+
+def _refuse_part(field: str, path: str, found: re.Match[str] | None, why: str) -> None:
+    """Raises SpecError where a part of a path was found that it can't have."""
+    if found:
+        holds = f"{quote_value(path)} holds {found[0]!r}"
+        raise SpecError(field, f"{holds}, {why}; use a directory without it")
 
 
 def resolve_table(field: str, text: str, base: Base) -> str:
@@ -173,13 +174,8 @@ def resolve_table(field: str, text: str, base: Base) -> str:
     _check_no_variable(field, text)
     if "/" in text:
         path = resolve_directory(field, text, base)
-        encoded = _ENCODED.search(path)
-        if encoded:
-            raise SpecError(
-                field,
-                f"{quote_value(path)} holds {encoded[0]!r}, which the path of a table can't, "
-                "because only some programs decode it; use a directory without it",
-            )
+        why = "which the path of a table can't, because only some programs decode it"
+        _refuse_part(field, path, _ENCODED.search(path), why)
         return path
     if not _CATALOG.fullmatch(text):
         raise SpecError(

@@ -25,28 +25,36 @@ def find_changed_values(
     """
     if before is None:
         return _or_none(_read_values(after.files, column)) if after.rows else None
-    names_before, names_after = ({file.name for file in each.files} for each in (before, after))
-    gone = [file for file in before.files if file.rows and file.name not in names_after]
-    fresh = [file for file in after.files if file.rows and file.name not in names_before]
-    if not gone or not fresh:
-        return _or_none(_read_values([*gone, *fresh], column))
-    if _has_other_columns(before, after):
-        return _or_none(_read_values([*gone, *fresh], column))
-    told = find_told_changes(before, after, identity)
-    if told is None and sum(file.rows for file in (*gone, *fresh)) > row_changes.MOST_ROWS:
-        return _or_none(_read_values([*gone, *fresh], column))
-    changes = compare_files(before, after, identity) if told is None else told
+    differing = [*_list_files_without(before, after), *_list_files_without(after, before)]
+    if not _may_have_rows_in_common(before, after):
+        return _or_none(_read_values(differing, column))
+    changes = find_told_changes(before, after, identity)
+    if changes is None:
+        if sum(file.rows for file in differing) > row_changes.MOST_ROWS:
+            return _or_none(_read_values(differing, column))
+        changes = compare_files(before, after, identity)
     sides = (changes.inserted, changes.deleted, changes.before, changes.after)
     return _or_none(pa.concat_tables([side.select([column]) for side in sides])[column])
 
 
+def _may_have_rows_in_common(before: VersionFiles, after: VersionFiles) -> bool:
+    """Whether a row of files that went may be in files that came.
+
+    It is in none where files only came or only went. Nor is it where columns came, went or have
+    another type, because every row is another one then.
+    """
+    gone, fresh = _list_files_without(before, after), _list_files_without(after, before)
+    return bool(gone and fresh and before.schema == after.schema)
+
+
+def _list_files_without(version: VersionFiles, other: VersionFiles) -> list[PlainFile]:
+    """The files with rows that a version has and the other one has not."""
+    names = {file.name for file in other.files}
+    return [file for file in version.files if file.rows and file.name not in names]
+
+
 def _or_none(values: pa.ChunkedArray) -> pa.ChunkedArray | None:
     return values if len(values) else None
-
-
-def _has_other_columns(before: VersionFiles, after: VersionFiles) -> bool:
-    """Whether columns came, went or have another type, so that every row is another one."""
-    return bool(before.schema != after.schema)
 
 
 def _read_values(files: Iterable[PlainFile], column: str) -> pa.ChunkedArray:

@@ -11,7 +11,7 @@ from delta.tables import DeltaMergeBuilder, DeltaTable
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from windowing.columns import OP
+from windowing.columns import DELETE, INSERT, OP
 from windowing.errors import TidemarkError
 from windowing.location import Location
 from windowing.storage import delta, delta_log, own_tables, table_figures
@@ -115,22 +115,22 @@ def swap_rows(path: Location, old: DataFrame, new: DataFrame, identity: Sequence
 
     The columns `identity` distinguish its rows. `old` and `new` have all columns of the table.
     """
-    deletes = old.withColumn(OP, F.lit("D"))
-    inserts = new.withColumn(OP, F.lit("I"))
+    deletes = old.withColumn(OP, F.lit(DELETE))
+    inserts = new.withColumn(OP, F.lit(INSERT))
     observed = Observation()
-    counts = [F.count_if(F.col(OP) == op).alias(op) for op in ("D", "I")]
+    counts = [F.count_if(F.col(OP) == op).alias(op) for op in (DELETE, INSERT)]
     source = deletes.unionByName(inserts).observe(observed, *counts)
     # MERGE may read its source more than once, so it is computed here, once.
     source = pin_rows(source)
     same_row = [f"t.`{name}` <=> s.`{name}`" for name in identity]
     # A row to insert matches none, so it is inserted even where an equal row is deleted.
-    to_delete = " and ".join([f"s.{OP} = 'D'", *same_row])
+    to_delete = " and ".join([f"s.{OP} = '{DELETE}'", *same_row])
     values: dict[str, str | Column] = {f"`{name}`": f"s.`{name}`" for name in new.columns}
     target = DeltaTable.forPath(new.sparkSession, path.hadoop).alias("t")
     merge = target.merge(source.alias("s"), to_delete)
     merge = merge.whenMatchedDelete()
-    merge = merge.whenNotMatchedInsert(f"s.{OP} = 'I'", values)
-    due = Merged(deleted=observed.get["D"], inserted=observed.get["I"])
+    merge = merge.whenNotMatchedInsert(f"s.{OP} = '{INSERT}'", values)
+    due = Merged(deleted=observed.get[DELETE], inserted=observed.get[INSERT])
     _execute(new.sparkSession, merge, path, due)
 
 

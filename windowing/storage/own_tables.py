@@ -157,7 +157,8 @@ def choose_files(snapshot: Snapshot, within: Bounds | None) -> list[plain_table.
 def find_setting(snapshot: Snapshot, name: str) -> str | None:
     """A property of the table; None where it is not set, or where there is no table.
 
-    Its log was read when it was opened, so this costs nothing.
+    The log of a plain table was read when it was opened. Any other is opened once more, unless the
+    command has it open.
     """
     if snapshot.version < 0:
         return None

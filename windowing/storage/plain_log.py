@@ -22,10 +22,10 @@ PROPERTIES = {
     DELETION_VECTORS,
     "delta.feature.timestampNtz",
     "delta.logRetentionDuration",
-    # Tidemark's own: until when an output is closed.
-    "tidemark.closedUntil",
 }
 """Properties that delta-rs follows, or that don't matter to a writer."""
+_OWN = "tidemark."
+"""How Tidemark's own properties begin, which no writer follows."""
 _TIMES_KEPT = ("delta.deletedFileRetentionDuration", "delta.logRetentionDuration")
 _MORE_THAN_A_TYPE = re.compile(r'"nullable":false|"metadata":\{(?!\}|"comment":"[^"]*"\})')
 _ANY_TIME = "interval 30 days"
@@ -42,7 +42,7 @@ def is_plain(table: DeltaTable) -> bool:
     settings = metadata.configuration
     return (
         features <= _FEATURES
-        and settings.keys() <= PROPERTIES
+        and all(name in PROPERTIES or name.startswith(_OWN) for name in settings)
         and not is_true(settings.get(DELETION_VECTORS))
         and all(_SIMPLE_TIME.fullmatch(settings.get(name, _ANY_TIME)) for name in _TIMES_KEPT)
         and not metadata.partition_columns

@@ -7,9 +7,6 @@ import pytest
 
 from tests.windowing.spec.kept_specs import kept
 from windowing.closed.rule import (
-    DELETE,
-    INSERT,
-    UPDATE,
     Placed,
     Row,
     can_be_frozen,
@@ -18,6 +15,7 @@ from windowing.closed.rule import (
     place_row,
     write_digest,
 )
+from windowing.columns import DELETE, INSERT, UPDATE
 from windowing.spec.kinds import (
     CHANGES,
     ON_CHANGE,
