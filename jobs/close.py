@@ -13,7 +13,7 @@ from jobs.recompute.resume import finish_all
 from jobs.sessions.exact_session import in_exact_session
 from windowing.errors import UsageError
 from windowing.grid.zone import micros, moment
-from windowing.ledger.period import Period, read_period
+from windowing.ledger.period import Period, Reopening, read_step
 from windowing.ledger.rule import LedgerExcerpt
 from windowing.ledger.table import read_history
 from windowing.report.periods import ClosedPeriod, ReopenedPeriod
@@ -78,7 +78,7 @@ def check_close(pipeline: Pipeline, past: LedgerExcerpt, until_us: int) -> None:
             f"{instant_us(until_us)} are not complete; close until the watermark at most"
         )
     closed = past.period
-    if closed is not None and (closed.until_us or 0) > until_us:
+    if closed is not None and closed.until_us > until_us:
         raise UsageError(
             f"{name} is closed until {instant_us(closed.until_us)} already, and a "
             "close only moves forward; `tidemark reopen` it first"
@@ -87,8 +87,11 @@ def check_close(pipeline: Pipeline, past: LedgerExcerpt, until_us: int) -> None:
 
 def was_begun(before: LedgerExcerpt, until_us: int | None) -> bool:
     """Whether a close until then was interrupted, or with None a reopening."""
-    begun = None if before.open_period is None else read_period(before.open_period.note)
-    return begun is not None and begun.until_us == until_us
+    begun = before.open_period
+    if begun is None or begun.note is None:
+        return False
+    step = read_step(begun.note)
+    return until_us == (step.until_us if isinstance(step, Period) else None)
 
 
 @in_exact_session
@@ -103,12 +106,11 @@ def reopen_period(spark: SparkSession, pipeline: Pipeline, reason: str) -> Reope
     with lock.writer(spark, pipeline):
         before = read_history(pipeline)
         past = finish_all(spark, pipeline)
-        if past.period is None or past.period.until_us is None:
+        if past.period is None:
             finished = before.period if was_begun(before, None) else None
-            until_us = None if finished is None else finished.until_us
-            return ReopenedPeriod(None if until_us is None else moment(until_us), {})
+            return ReopenedPeriod(None if finished is None else moment(finished.until_us), {})
         until = moment(past.period.until_us)
-        past = begin_period(spark, pipeline, past, Period(None, reason))
+        past = begin_period(spark, pipeline, past, Reopening(reason))
         counts = past.entries[-1].counts
         windows = {w.name: read_changed(counts, w.name) for w in frozen_windows(pipeline)}
         return ReopenedPeriod(until, windows)

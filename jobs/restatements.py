@@ -87,7 +87,7 @@ def restatements(
     """
     check_frozen(pipeline, window)
     period = read_history(pipeline).period
-    if period is None or period.until_us is None:
+    if period is None:
         return AllRestatements(None, None, ())
     chosen = frozen_windows(pipeline) if window is None else (window,)
     found = tuple(_read_window(spark, pipeline, each, limit) for each in chosen)

@@ -19,7 +19,7 @@ from windowing.closed.table import Closed, digest_rows, locate_restated
 from windowing.columns import END, START
 from windowing.crash import crashpoint
 from windowing.grid.frame import instant
-from windowing.ledger.period import Frozen, Period, read_period
+from windowing.ledger.period import Frozen, Period, Reopening, read_step
 from windowing.ledger.rule import (
     GENERATION,
     PERIOD_CLOSED,
@@ -43,61 +43,67 @@ def frozen_windows(pipeline: Pipeline) -> tuple[Window, ...]:
     return tuple(window for window in pipeline.windows if can_be_frozen(window))
 
 
-def begin_period(spark: SparkSession, pipeline: Pipeline, past: Past, period: Period) -> Past:
-    """The history once the outputs are closed, or opened where the period has no end."""
+def begin_period(
+    spark: SparkSession, pipeline: Pipeline, past: Past, step: Period | Reopening
+) -> Past:
+    """The history once the outputs are closed or reopened."""
     intent = LedgerEntry(
         PERIOD_INTENT,
         generation=GENERATION,
         run=past.last_run,
         at=context_after(spark, pipeline, past).read_clock(),
-        note=period.as_note(),
+        note=step.as_note(),
     )
     past = record_entries(pipeline, past, [intent])
     crashpoint("period.intended")
-    counts = _write_period(spark, pipeline, past, period)
-    return _record_done(spark, pipeline, past, period, counts)
+    counts = _write_step(spark, pipeline, past, step)
+    return _record_done(spark, pipeline, past, step, counts)
 
 
 def finish_open_period(spark: SparkSession, pipeline: Pipeline, past: Past) -> Past:
     """The history once the period is closed or reopened that was begun to be."""
     begun = past.open_period
-    period = None if begun is None else read_period(begun.note)
-    if period is None:
+    if begun is None or begun.note is None:
         return past
-    _write_period(spark, pipeline, past, period)
+    step = read_step(begun.note)
+    _write_step(spark, pipeline, past, step)
     # What was written before the interruption can't be counted any more.
-    return _record_done(spark, pipeline, past, period, {})
+    return _record_done(spark, pipeline, past, step, {})
 
 
-def _write_period(
-    spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt, period: Period
+def _write_step(
+    spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt, step: Period | Reopening
 ) -> Mapping[str, int]:
-    """Freezes the outputs, or releases them where the period has no end; returns what changed."""
+    """Freezes the outputs, or releases them; returns what changed."""
     counts: dict[str, int] = {}
     for window in frozen_windows(pipeline):
         target = output_table(pipeline, window)
-        if period.until_us is None:
-            counts |= _release(spark, target, past.last_run)
+        if isinstance(step, Period):
+            _freeze(spark, target, step.until_us)
         else:
-            _freeze(spark, target, period.until_us)
+            counts |= _release(spark, target, past.last_run)
     return counts
 
 
 def _record_done(
-    spark: SparkSession, pipeline: Pipeline, past: Past, period: Period, counts: Mapping[str, int]
+    spark: SparkSession,
+    pipeline: Pipeline,
+    past: Past,
+    step: Period | Reopening,
+    counts: Mapping[str, int],
 ) -> Past:
-    step, noted = PERIOD_REOPENED, period
-    if period.until_us is not None:
-        frozen = digest_frozen(spark, pipeline, period.until_us)
-        step, noted = PERIOD_CLOSED, replace(period, frozen=frozen)
+    name = PERIOD_REOPENED
+    if isinstance(step, Period):
+        name = PERIOD_CLOSED
+        step = replace(step, frozen=digest_frozen(spark, pipeline, step.until_us))
     done = LedgerEntry(
-        step,
+        name,
         generation=GENERATION,
         run=past.last_run,
         at=context_after(spark, pipeline, past).read_clock(),
         counts=counts,
         versions=tables.table_versions(pipeline),
-        note=noted.as_note(),
+        note=step.as_note(),
     )
     past = record_entries(pipeline, past, [done])
     crashpoint("period.done")
@@ -174,7 +180,7 @@ def digest_frozen(spark: SparkSession, pipeline: Pipeline, until_us: int) -> Map
 def note_frozen(spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt) -> str | None:
     """The closed period with the digests of its rows as they are now; None where none is closed."""
     period = past.period
-    if period is None or period.until_us is None:
+    if period is None:
         return None
     return replace(period, frozen=digest_frozen(spark, pipeline, period.until_us)).as_note()
 
@@ -183,8 +189,6 @@ def find_changed_frozen(
     spark: SparkSession, pipeline: Pipeline, period: Period
 ) -> Iterator[tuple[str, Frozen, Frozen]]:
     """Each output whose frozen rows are not those of the ledger: its name, what was, what is."""
-    if period.until_us is None:
-        return
     now = digest_frozen(spark, pipeline, period.until_us)
     for name, before in period.frozen.items():
         if name in now and now[name] != before:

@@ -12,7 +12,7 @@ from tests.support.json_of_periods import CLOSED
 from tests.windowing.spec.specs import changed
 from windowing.errors import UsageError
 from windowing.ledger.history import LedgerHistory
-from windowing.ledger.period import Period
+from windowing.ledger.period import Period, Reopening
 from windowing.ledger.rule import (
     CLOSE,
     ERASE_DONE,
@@ -38,7 +38,8 @@ def ledger(*entries: LedgerEntry) -> LedgerHistory:
 
 def noted(step: str, until_us: int | None) -> LedgerEntry:
     """A step of a period."""
-    return LedgerEntry(step, note=Period(until_us, "invoiced").as_note())
+    made = Reopening("a bill was wrong") if until_us is None else Period(until_us, "invoiced")
+    return LedgerEntry(step, note=made.as_note())
 
 
 def test_a_close_until_the_watermark_is_allowed() -> None:

@@ -19,10 +19,10 @@ class Frozen:
 class Period:
     """Rows of outputs that end until an instant, itself included, do not change.
 
-    `until_us` is None where they are released. `frozen` are the rows by window.
+    `frozen` are the rows by window.
     """
 
-    until_us: int | None
+    until_us: int
     reason: str
     frozen: Mapping[str, Frozen] = field(default_factory=dict)
 
@@ -32,15 +32,32 @@ class Period:
         return dumps({_UNTIL: self.until_us, _REASON: self.reason, _FROZEN: frozen})
 
 
-def read_period(note: str | None) -> Period | None:
-    """What `as_note` has written; None where there is no note.
+@dataclass(frozen=True)
+class Reopening:
+    """All rows that are frozen are released."""
 
-    >>> period = Period(5, "invoiced", {"hourly": Frozen(2, "ab")})
-    >>> read_period(period.as_note()) == period
+    reason: str
+
+    def as_note(self) -> str:
+        """The note of a ledger entry."""
+        return dumps({_UNTIL: None, _REASON: self.reason, _FROZEN: {}})
+
+
+def read_step(note: str) -> Period | Reopening:
+    """What `as_note` has written.
+
+    >>> steps = Period(5, "invoiced", {"hourly": Frozen(2, "ab")}), Reopening("a bill was wrong")
+    >>> tuple(read_step(step.as_note()) for step in steps) == steps
     True
     """
-    if note is None:
-        return None
     fields = loads(note)
+    if fields[_UNTIL] is None:
+        return Reopening(fields[_REASON])
     frozen = {name: Frozen(**each) for name, each in fields[_FROZEN].items()}
     return Period(fields[_UNTIL], fields[_REASON], frozen)
+
+
+def read_period(note: str | None) -> Period | None:
+    """The period that is closed by what `as_note` has written; None where it says of none."""
+    step = None if note is None else read_step(note)
+    return step if isinstance(step, Period) else None

@@ -90,8 +90,7 @@ def list_open_steps(past: LedgerExcerpt) -> tuple[OpenStep, ...]:
         what = "a change of the spec" if is_of_spec else "the rebuild of an erasure"
         found.append(OpenStep(what, by_either))
     if past.open_period is not None:
-        period = read_period(past.open_period.note)
-        is_closing = period is not None and period.until_us is not None
+        is_closing = read_period(past.open_period.note) is not None
         what = "the close of a period" if is_closing else "the reopening of a period"
         found.append(OpenStep(what, by_either))
     if past.open_erasure is not None:

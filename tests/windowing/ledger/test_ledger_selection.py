@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from windowing.ledger.erased import Erasure, note_erased, note_lifted
 from windowing.ledger.history import LedgerHistory
-from windowing.ledger.period import Frozen, Period
+from windowing.ledger.period import Frozen, Period, Reopening
 from windowing.ledger.rule import (
     BACKFILL_DONE,
     BACKFILL_INTENT,
@@ -184,13 +184,16 @@ class Writer:
 
     def close(self) -> None:
         """A period is closed or reopened."""
-        until = self.draw.choice([None, 5, 9])
-        self.add(PERIOD_INTENT, note=Period(until, "invoiced").as_note())
-        done = PERIOD_REOPENED if until is None else PERIOD_CLOSED
+        closing = [Period(until, "invoiced") for until in (5, 9)]
+        steps: list[Period | Reopening] = [Reopening("a bill was wrong"), *closing]
+        step = self.draw.choice(steps)
+        self.add(PERIOD_INTENT, note=step.as_note())
         if self.draw.random() < 0.8:
-            frozen = {"hourly": Frozen(self.draw.randrange(9), "ab")}
-            note = Period(until, "invoiced", frozen).as_note()
-            self.add(done, versions=self.versions(), note=note)
+            name = PERIOD_REOPENED
+            if isinstance(step, Period):
+                name = PERIOD_CLOSED
+                step = replace(step, frozen={"hourly": Frozen(self.draw.randrange(9), "ab")})
+            self.add(name, versions=self.versions(), note=step.as_note())
 
     def maintain(self) -> None:
         """A maintenance; some of them expire rows."""

@@ -9,7 +9,7 @@ import pytest
 from tests.windowing.spec.specs import changed
 from windowing.grid.zone import micros
 from windowing.ledger.history import LedgerHistory
-from windowing.ledger.period import Period
+from windowing.ledger.period import Period, Reopening
 from windowing.ledger.rule import (
     CLOSE,
     DONE,
@@ -82,7 +82,7 @@ def test_what_is_closed_is_said_with_its_reason() -> None:
     found = stands(past, 0)
     assert (found.closed_until, found.closed_reason) == (until, "invoiced")
     assert (found.state, found.reasons) == ("fresh", ()), "it is nothing to look at"
-    opened = LedgerEntry(PERIOD_REOPENED, run=1, note=Period(None, "wrong").as_note())
+    opened = LedgerEntry(PERIOD_REOPENED, run=1, note=Reopening("wrong").as_note())
     again = stands(ledger(*past.entries, opened), 0)
     assert (again.closed_until, again.closed_reason) == (None, None)
 
