@@ -1,12 +1,26 @@
-"""Figures of a run as values and as JSON."""
+"""Figures of a run, and a publication, as values and as JSON."""
 
 import json
+from datetime import date
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from windowing.grid.days import DayRange
+from windowing.grid.range import Range
+from windowing.ledger.changed import ShownChange
 from windowing.ledger.rule import COUNTS
-from windowing.report.rule import Changed, RunReport, add_corrections, run_report
+from windowing.report.changed import Days
+from windowing.report.rule import (
+    Changed,
+    Publication,
+    Published,
+    RunReport,
+    add_corrections,
+    run_report,
+)
+from windowing.source.rule import Followed
 
 numbers = st.integers(0, 10**12)
 changes = st.builds(Changed, numbers, numbers, numbers)
@@ -80,3 +94,51 @@ def test_changes_add_up_in_any_order(a: Changed, b: Changed, c: Changed) -> None
     assert a + Changed() == a
     assert a + b == b + a
     assert (a + b) + c == a + (b + c)
+
+
+def test_ranges_that_a_run_followed_end_before_their_last_number() -> None:
+    followed = Followed(3, (Range(0, 999_999),), (Range(2_000_000, 2_000_000),))
+    assert RunReport(4, followed=followed).as_json()["followed"] == {
+        "rows": 3,
+        "ranges": [["1970-01-01T00:00:00+00:00", "1970-01-01T00:00:01+00:00"]],
+        "left_out": [["1970-01-01T00:00:02+00:00", "1970-01-01T00:00:02.000001+00:00"]],
+    }
+
+
+@pytest.mark.parametrize(
+    ("days", "told"),
+    [
+        (None, None),
+        ((), []),
+        (
+            ((date(2026, 3, 1), date(2026, 3, 1)), (date(2026, 3, 4), date(2026, 3, 6))),
+            [
+                {"first": "2026-03-01", "last": "2026-03-01"},
+                {"first": "2026-03-04", "last": "2026-03-06"},
+            ],
+        ),
+    ],
+)
+def test_a_publication_tells_by_output_what_each_one_changed(
+    days: tuple[DayRange, ...] | None, told: object
+) -> None:
+    shown = Published(
+        version=5, run=2, rows=9, previous=4, entry=7, at="2026-03-07T00:00:00", watermark=None
+    )
+    found = Publication(
+        2,
+        {"hourly": shown, "daily": shown},
+        held={"weekly": ("rows >= 1",)},
+        number=3,
+        changed_days={"daily": Days()},
+        changes={"hourly": (ShownChange(3, 1_000_000, days),)},
+    ).as_json()
+    assert found["outputs"] == {
+        "hourly": {
+            **shown,
+            "changes": [{"publication": 3, "at": "1970-01-01T00:00:01+00:00", "days": told}],
+        },
+        "daily": {**shown, "changes": []},
+    }
+    assert found["changed_days"] == {"daily": {"days": [], "ranges": []}}
+    assert found["held"] == {"weekly": ["rows >= 1"]}
