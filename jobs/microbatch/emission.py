@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from jobs.microbatch import empty_windows
 from jobs.microbatch.context import Closing, RunContext
-from jobs.microbatch.outputs import Step, derive_output, insert_output, write_output
+from jobs.microbatch.outputs import Step, derive_output, replace_rows
 from jobs.microbatch.parallel import run_parallel
 from windowing.aggregates.algebra import Algebra, Part
 from windowing.columns import BATCH, END, JUDGED, PANE, RUN, START, TOUCHED
@@ -95,13 +95,13 @@ def _write_shown(
     target = output_table(batch.pipeline, window)
     output = outputs.open_output(target)
     if outputs.is_new(batch.spark, output):
-        return insert_output(batch, window, output, shown)
+        return replace_rows(batch, window, output, shown, None)
     stored = outputs.read_output(batch.spark, output)
     old = _select_affected(closing, window, pool, within, stored)
     if shows_empty_windows(window):
         shown = pin_rows(shown)
         old = _add_stored_rows_of(shown, stored, old, [*batch.keys, START, END])
-    return write_output(batch, window, output, merges.compute_replacements(shown, old, target))
+    return replace_rows(batch, window, output, shown, old)
 
 
 def _add_stored_rows_of(

@@ -14,7 +14,7 @@ from pyspark.sql import types as T
 
 from jobs.microbatch.admission import Admitted
 from jobs.microbatch.context import RunContext
-from jobs.microbatch.outputs import Preparation, Step, insert_output, prepare_output
+from jobs.microbatch.outputs import Preparation, Step, prepare_replaced
 from windowing.aggregates.algebra import Algebra
 from windowing.columns import BASE, TIME
 from windowing.grid.range import Range
@@ -108,11 +108,8 @@ def prepare_keys(
     closed_by = [c for c in target.shown if c == "closed_by"]
     identity = [*keys, *bound_columns(window), *closed_by]
     valued = merges.lower_partials(new, identity, window.aggregates, algebras)
-    if stored is None:
-        return partial(insert_output, batch, window, output, valued)
-    old = windows_in_regions(stored, regions, keys)
-    replacements = merges.compute_replacements(valued, old, target)
-    return prepare_output(batch, window, output, replacements)
+    old = None if stored is None else windows_in_regions(stored, regions, keys)
+    return prepare_replaced(batch, window, output, valued, old)
 
 
 def compute_windows_of_events(

@@ -99,11 +99,10 @@ def _prepare_alone(
     new, most = recomputed.rows, recomputed.most
     shown = merges.filter_having(new, window.shown.having)
     if stored is None:
-        inserts = merges.compute_inserts(shown, output.target)
-        if are_few(most):
-            return prepare_output(batch, window, output, merges.mark_inserts(inserts), most)
-        in_order = inserts if recomputed.in_order else inserts.sortWithinPartitions(START)
-        return partial(_insert_many, batch, window, output, in_order)
+        if recomputed.in_order and not are_few(most):
+            inserts = merges.compute_inserts(shown, output.target)
+            return partial(_insert_many, batch, window, output, inserts)
+        return prepare_replaced(batch, window, output, shown, None, most)
     if window.shown.having is None:
         corrections = merges.compute_corrections(shown, stored, output.target)
         return prepare_output(batch, window, output, corrections, most)
@@ -111,8 +110,7 @@ def _prepare_alone(
     identity = output.target.identity
     same_row = [F.col(f"s.`{c}`").eqNullSafe(F.col(f"n.`{c}`")) for c in identity]
     old = stored.alias("s").join(new.select(*identity).alias("n"), same_row, "left_semi")
-    replacements = merges.compute_replacements(shown, old, output.target)
-    return prepare_output(batch, window, output, replacements, most)
+    return prepare_replaced(batch, window, output, shown, old, most)
 
 
 def _read_stored(
@@ -159,6 +157,28 @@ def prepare_output(
     return partial(_write_computed, batch, window, output, computed)
 
 
+def prepare_replaced(
+    batch: RunContext,
+    window: Window,
+    output: Output,
+    new: DataFrame,
+    old: DataFrame | None,
+    most: int | None = None,
+) -> Step:
+    """Computes how the windows `new` differ from the stored rows `old`, which they replace.
+
+    `old` is None where the table has no rows; many windows are then computed when they are written.
+    At `most` so many rows differ; None where that is not known.
+    """
+    if old is not None:
+        replacements = merges.compute_replacements(new, old, output.target)
+        return prepare_output(batch, window, output, replacements, most)
+    inserts = merges.compute_inserts(new, output.target)
+    if are_few(most):
+        return prepare_output(batch, window, output, merges.mark_inserts(inserts), most)
+    return partial(_insert_many, batch, window, output, inserts.sortWithinPartitions(START))
+
+
 def _write_computed(
     batch: RunContext, window: Window, output: Output, computed: outputs.ComputedChanges
 ) -> dict[str, int]:
@@ -166,39 +186,29 @@ def _write_computed(
     return _name_counts(batch, window, output.target, counts)
 
 
-def write_output(
-    batch: RunContext, window: Window, output: Output, changed: DataFrame
+def replace_rows(
+    batch: RunContext, window: Window, output: Output, new: DataFrame, old: DataFrame | None
 ) -> dict[str, int]:
-    """Writes the rows in `changed` at once; returns counts as what `prepare_output` returns."""
-    return prepare_output(batch, window, output, changed)()
+    """Writes the windows `new` in place of the stored rows `old`; returns counts by their names.
+
+    `old` is None where the table has no rows.
+    """
+    return prepare_replaced(batch, window, output, new, old)()
 
 
 def replace_output(
     batch: RunContext, window: Window, target: Target, new: DataFrame
 ) -> dict[str, int]:
-    """Makes `new` all rows of a table; returns counts as `write_output` does."""
+    """Makes `new` all rows of a table; returns counts as `replace_rows` does."""
     output = outputs.open_output(target)
     stored = outputs.read_output(batch.spark, output)
-    return write_output(batch, window, output, merges.compute_replacements(new, stored, target))
-
-
-def insert_output(
-    batch: RunContext, window: Window, output: Output, new: DataFrame, most: int | None = None
-) -> dict[str, int]:
-    """Writes the windows `new`, none of which is stored; returns counts as `write_output` does.
-
-    There are at `most` so many; None where that is not known.
-    """
-    inserts = merges.compute_inserts(new, output.target)
-    if are_few(most):
-        return prepare_output(batch, window, output, merges.mark_inserts(inserts), most)()
-    return _insert_many(batch, window, output, inserts.sortWithinPartitions(START))
+    return replace_rows(batch, window, output, new, stored)
 
 
 def _insert_many(
     batch: RunContext, window: Window, output: Output, inserts: DataFrame
 ) -> dict[str, int]:
-    """`insert_output` of rows in the order in which they are written."""
+    """Writes rows none of which is stored, in the order in which they come."""
     counts = outputs.insert_many(output, inserts, batch.stamp.run)
     return _name_counts(batch, window, output.target, counts)
 
@@ -234,10 +244,10 @@ def derive_output(closing: Closing, window: Window) -> dict[str, int]:
     affected = _select_affected(closing, windows, lows)
     new = _select_shown(closing, window, affected)
     output = outputs.open_output(target)
-    if outputs.is_new(batch.spark, output):
-        return insert_output(batch, window, output, new)
-    old = _select_affected(closing, outputs.read_output(batch.spark, output), lows)
-    return write_output(batch, window, output, merges.compute_replacements(new, old, target))
+    old = None
+    if not outputs.is_new(batch.spark, output):
+        old = _select_affected(closing, outputs.read_output(batch.spark, output), lows)
+    return replace_rows(batch, window, output, new, old)
 
 
 def rederive_output(closing: Closing, window: Window) -> dict[str, int]:

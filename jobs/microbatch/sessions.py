@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from jobs.microbatch.context import RunContext
-from jobs.microbatch.outputs import Preparation, Step, insert_output, prepare_output
+from jobs.microbatch.outputs import Preparation, Step, prepare_replaced
 from windowing.aggregates.algebra import Algebra, Part
 from windowing.columns import END, FIRST, LAST, START, TOUCHED
 from windowing.grid.frame import instant
@@ -61,10 +60,8 @@ class FragmentBatch:
         new, old = correct_sessions(batch, window, output, self.fresh, kept, self.within)
         identity = [*batch.keys, *bound_columns(window)]
         valued = merges.lower_partials(new, identity, window.aggregates, self.algebras)
-        if old is None:
-            return [partial(insert_output, batch, window, output, valued, self.most)]
-        replacements = merges.compute_replacements(valued, old, output.target)
-        return [prepare_output(batch, window, output, replacements)]
+        most = self.most if old is None else None
+        return [prepare_replaced(batch, window, output, valued, old, most)]
 
 
 def correct_sessions(

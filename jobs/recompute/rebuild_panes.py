@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from jobs.microbatch.context import Closing, RunContext
 from jobs.microbatch.emission import changes
 from jobs.microbatch.empty_windows import check_limit, widen_to_growth
-from jobs.microbatch.outputs import replace_output, write_output
+from jobs.microbatch.outputs import prepare_output, replace_output
 from jobs.recompute.content import narrow_to_content
 from jobs.recompute.swap import replace_range
 from jobs.recompute.time_range import TimeRange, widen_to_panes, widen_to_windows
@@ -174,7 +174,7 @@ def _rebuild_overlapping_windows(
     asked_for = can_change if chunk.is_asked_for else F.lit(False)
     stays_expired = is_expired(batch.pipeline, closing.after_us) & ~asked_for
     due = replacements.where(~((F.col(OP) == INSERT) & stays_expired))
-    return write_output(batch, window, output, due)
+    return prepare_output(batch, window, output, due)()
 
 
 def _compute_shown_windows(

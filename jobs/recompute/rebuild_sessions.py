@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from jobs.microbatch.context import RunContext
-from jobs.microbatch.outputs import replace_output, write_output
+from jobs.microbatch.outputs import replace_output, replace_rows
 from jobs.recompute.swap import replace_range, swap_fragments
 from jobs.recompute.time_range import TimeRange, near_sessions
 from windowing.admit.again import INSIDE
@@ -54,7 +54,7 @@ def rebuild_sessions(
     swap_fragments(batch, window, replaced_fragments, fresh)
     new = _compute_sessions(fresh.unionByName(others), batch, window, algebras)
     old = spans.unionByName(beyond_chunk.select(*spans.columns))
-    return write_output(batch, window, output, merges.compute_replacements(new, old, target))
+    return replace_rows(batch, window, output, new, old)
 
 
 def rebuild_all_sessions(

@@ -12,9 +12,9 @@ from jobs.microbatch.context import RunContext
 from jobs.microbatch.outputs import (
     Recomputed,
     derive_output,
+    prepare_output,
     prepare_shown,
     rederive_output,
-    write_output,
 )
 from tests.support.counted_changes import count_rows, wrote
 from tests.support.small_lake import Row, SmallLake, at, just_after, small_lake, span
@@ -181,10 +181,10 @@ def test_of_a_table_of_complete_windows_only_overflows_are_counted(
     more = {"__op": "I", "n": 1, "revision": 0, "__begun": at(1), "__overflow": False}
     changed = delta.rows(spark, [row | more], columns)
     window = lake.pipeline.ordered[0]
-    found = write_output(lake.batch(0), window, outputs.open_output(target), changed)
+    found = prepare_output(lake.batch(0), window, outputs.open_output(target), changed)()
     assert found == {}
     lost = delta.rows(spark, [row | more | {"key": "b", "__overflow": True}], columns)
-    found = write_output(lake.batch(1), window, outputs.open_output(target), lost)
+    found = prepare_output(lake.batch(1), window, outputs.open_output(target), lost)()
     assert found == {"pairs.overflow": 1}
     assert lake.rows("_windows_pairs") == [
         ("a", 1, 2, 0, 1, None, None, 0, 1),
