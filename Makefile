@@ -78,10 +78,10 @@ test-hdfs: setup $(HDFS_SERVER) ## tests on HDFS, whose servers are fetched once
 test-hdfs-deep: setup $(HDFS_SERVER) ## commands there, and further faults (ten minutes)
 	@$(PYTEST) -m "hdfs and deep" tests
 
-test-cluster: setup $(S3_SERVER) ## pipelines on a Spark cluster of two workers, with an executor killed (ten minutes)
+test-cluster: setup $(S3_SERVER) $(HDFS_SERVER) ## pipelines on a Spark cluster of two workers, with an executor killed (ten minutes)
 	@$(TIMED) $(PYTEST) -m "cluster and not deep" tests/cluster
 
-test-cluster-deep: setup $(S3_SERVER) ## executors killed at many places and times (an hour)
+test-cluster-deep: setup $(S3_SERVER) $(HDFS_SERVER) ## executors killed at many places and times (an hour)
 	@$(PYTEST) -m "cluster and deep" tests/cluster
 
 test-deep: setup ## rare orders of commands, other systems' examples, then 500 random schedules against plain loops (hours)

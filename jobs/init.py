@@ -1,49 +1,41 @@
-"""A new pipeline's folder, proposed from a file, and windows of it before anything is written.
+"""A new pipeline's folder, proposed from a sample, and windows of it before anything is written.
 
-sample -> a temporary folder: files taken, parts proposed, one run, windows -> the new folder
+sample -> a temporary folder: rows taken, parts proposed, one run, windows -> the new folder
 """
 
-import gzip
 import shutil
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
+from jobs.advise import advise
 from jobs.ingest import ingest
+from jobs.init_sample import SAMPLE, FileSample, Sample, TableSample
 from jobs.run import run
 from jobs.sessions.exact_session import in_exact_session
 from jobs.show import Wanted, show_windows
+from windowing.advise.advice import Wanted as WantedShares
+from windowing.advise.advice import is_forever
+from windowing.advise.reading import Asked
 from windowing.errors import UsageError
-from windowing.ingest.columns import read_columns
-from windowing.ingest.project import render_project
-from windowing.ingest.proposal import Proposal, propose
-from windowing.ingest.rule import GZIP, list_endings
-from windowing.ingest.sniff import guess_form
+from windowing.ingest.columns import PinnedColumn, read_columns
+from windowing.ingest.project import Origin, render_project
+from windowing.ingest.proposal import Proposal, Proposed, propose, write_length
+from windowing.location import Location
 from windowing.report.rows import Rows
 from windowing.report.rule import RunReport
+from windowing.source import table as source
 from windowing.spec.load import load_pipeline
-from windowing.spec.words import join_names
+from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta
 
-SAMPLE = 5_000
-"""How many records are looked at."""
-_BYTES = 4_000_000
-"""How much of a file is looked at, at most."""
 DROP = "drop"
-
-
-@dataclass(frozen=True)
-class Sample:
-    """A file, what of it is looked at, and how it is read: fields of `source.files`."""
-
-    name: str
-    content: bytes
-    form: Mapping[str, object]
+_HISTORY = 500_000
+"""How many events of a table are looked at, to see how late they came."""
 
 
 @dataclass(frozen=True)
@@ -63,87 +55,101 @@ class Project:
     quarantined: int
 
 
-def sample_file(file: Path) -> Sample:
-    """Some thousand records from the beginning of a file; UsageError for one that is not read."""
-    try:
-        content = _read_beginning(file)
-    except OSError as error:
-        raise UsageError(f"--from {file}: can't be read ({error.strerror})") from error
-    form = guess_form(file.name, content)
-    if form is None:
-        endings = [ending for kind in ("csv", "json", "parquet") for ending in list_endings(kind)]
-        raise UsageError(f"--from {file}: its name ends in none of {join_names(endings)}")
-    return Sample(file.name.removesuffix(GZIP), content, form)
+@dataclass(frozen=True)
+class _Taken:
+    """The sample as a source table in the folder where the pipeline is played.
 
+    `origin` is where the pipeline has its events from, `columns` are those of the table, and
+    `texts` are files that belong to them.
+    """
 
-def _read_beginning(file: Path) -> bytes:
-    """Whole lines, or the first rows of a Parquet file as such a file."""
-    if file.suffix == ".parquet":
-        return _read_first_rows(file)
-    with gzip.open(file) if file.suffix == GZIP else file.open("rb") as opened:
-        content = opened.read(_BYTES)
-        is_whole = len(content) < _BYTES
-    lines = content.splitlines(keepends=True)
-    whole = lines if is_whole else lines[:-1]
-    return b"".join(whole[: SAMPLE + 1])
-
-
-def _read_first_rows(file: Path) -> bytes:
-    content = pa.BufferOutputStream()
-    try:
-        opened = pq.ParquetFile(file)
-        first = next(opened.iter_batches(SAMPLE), None)
-        batches = [] if first is None else [first]
-        pq.write_table(pa.Table.from_batches(batches, opened.schema_arrow), content)
-    except pa.ArrowException as error:
-        raise UsageError(f"--from {file}: is not a Parquet file") from error
-    return bytes(content.getvalue().to_pybytes())
+    origin: Origin
+    columns: Sequence[PinnedColumn]
+    read: int
+    quarantined: int = 0
+    texts: Mapping[str, str] = field(default_factory=dict)
 
 
 @in_exact_session
 def propose_project(spark: SparkSession, name: str, sample: Sample) -> Project:
-    """The folder of a pipeline called `name` for files like the sample.
+    """The folder of a pipeline called `name` for files like the sample, or for that table.
 
     It is played in a temporary folder, so that its spec is right and its windows are those of a
     run. UsageError where no column of the sample has times.
     """
     with TemporaryDirectory(prefix="tidemark-init-") as directory:
         home = Path(directory)
-        landed = home / DROP / sample.name
-        landed.parent.mkdir()
-        landed.write_bytes(sample.content)
-        pinned = home / "columns" / f"{name}.yaml"
-        taken = ingest(spark, load_pipeline(_describe_sample(home, name, sample, pinned)))
-        if not taken.appended:
-            raise UsageError(
-                f"none of the {taken.read:,} records of {sample.name} can be read as a row; check "
-                "that it is what its name says"
-            )
+        if isinstance(sample, FileSample):
+            taken = _take_file(spark, home, name, sample)
+        else:
+            taken = _take_table(spark, home, name, sample)
         proposal = _propose_parts(spark, home, name, sample)
-        columns = read_columns(str(pinned))
-        files = {"folder": DROP, **sample.form}
         seen = f"{taken.read:,} records of {sample.name}"
-        texts = render_project(name, files, proposal, columns, seen)
-        for file in ("tidemark.toml", f"{name}.yaml"):
-            (home / file).write_text(texts[file])
-        pipeline = load_pipeline(home / f"{name}.yaml", "dev")
+        if isinstance(sample, TableSample):
+            texts = render_project(name, taken.origin, proposal, taken.columns, seen)
+            proposal = _ask_history(spark, _load(home, name, texts), proposal)
+        texts = render_project(name, taken.origin, proposal, taken.columns, seen)
+        played = Origin(_name_played(name), taken.origin.files)
+        pipeline = _load(home, name, render_project(name, played, proposal, taken.columns, seen))
         report = run(spark, pipeline)
         (window,) = pipeline.windows
         shown = show_windows(spark, pipeline, window, Wanted(limit=10), published=False, as_of=None)
-        texts |= {f"columns/{name}.yaml": pinned.read_text()}
         return Project(
-            name, texts, proposal, report, window.name, shown.rows, taken.read, taken.quarantined
+            name,
+            {**texts, **taken.texts},
+            proposal,
+            report,
+            window.name,
+            shown.rows,
+            taken.read,
+            taken.quarantined,
         )
 
 
-def _describe_sample(home: Path, name: str, sample: Sample, pinned: Path) -> Mapping[str, object]:
-    """A spec by which the sample is taken; its windows are never made."""
+def _name_played(name: str) -> str:
+    """The source table in the folder where the pipeline is played, as its spec names it."""
+    return f"lake://bronze/{name}"
+
+
+def _find_played(home: Path, name: str) -> Location:
+    return Location(str(home / "lake" / "bronze" / name))
+
+
+def _load(home: Path, name: str, texts: Mapping[str, str]) -> Pipeline:
+    for file in ("tidemark.toml", f"{name}.yaml"):
+        (home / file).write_text(texts[file])
+    return load_pipeline(home / f"{name}.yaml", "dev")
+
+
+def _take_file(spark: SparkSession, home: Path, name: str, sample: FileSample) -> _Taken:
+    """The records of a file as `ingest` takes them; UsageError where none of them is a row."""
+    landed = home / DROP / sample.name
+    landed.parent.mkdir()
+    landed.write_bytes(sample.content)
+    pinned = home / "columns" / f"{name}.yaml"
     files = {"folder": str(home / DROP), "columns": str(pinned), **sample.form}
+    taken = ingest(spark, load_pipeline(_describe_sample(home, name, files)))
+    if not taken.appended:
+        raise UsageError(
+            f"none of the {taken.read:,} records of {sample.name} can be read as a row; check "
+            "that it is what its name says"
+        )
+    return _Taken(
+        Origin(_name_played(name), {"folder": DROP, **sample.form}),
+        read_columns(str(pinned)),
+        taken.read,
+        taken.quarantined,
+        {f"columns/{name}.yaml": pinned.read_text()},
+    )
+
+
+def _describe_sample(home: Path, name: str, files: Mapping[str, object]) -> Mapping[str, object]:
+    """A spec by which the sample is taken; its windows are never made."""
     return {
         "name": name,
         "lake": str(home / "lake"),
         "source": {
-            "table": str(home / "lake" / "bronze" / name),
+            "table": str(_find_played(home, name)),
             "event_time": "arrival",
             "key": ["source_file"],
             "files": files,
@@ -153,9 +159,25 @@ def _describe_sample(home: Path, name: str, sample: Sample, pinned: Path) -> Map
     }
 
 
+def _take_table(spark: SparkSession, home: Path, name: str, sample: TableSample) -> _Taken:
+    """Some rows of a table; UsageError where it has none.
+
+    Columns whose names a spec would have to put in backticks are left out.
+    """
+    rows = delta.read(spark, sample.table)
+    named = [F.col(column) for column in rows.columns if column.isidentifier()]
+    copied = _find_played(home, name)
+    delta.append_to_source(rows.select(*named).limit(SAMPLE), copied)
+    kept = delta.read(spark, copied)
+    read = kept.count()
+    if not read:
+        raise UsageError(f"{sample.table} has no rows from which a pipeline could be proposed")
+    columns = [PinnedColumn(f.name, f.dataType.simpleString(), f.name) for f in kept.schema]
+    return _Taken(Origin(sample.table.text), columns, read)
+
+
 def _propose_parts(spark: SparkSession, home: Path, name: str, sample: Sample) -> Proposal:
-    source = load_pipeline(_describe_sample(home, name, sample, home / "columns")).source
-    rows = delta.read(spark, source.table).limit(SAMPLE).toArrow().to_pylist()
+    rows = delta.read(spark, _find_played(home, name)).limit(SAMPLE).toArrow().to_pylist()
     proposal = propose(rows)
     if proposal is None:
         raise UsageError(
@@ -165,20 +187,53 @@ def _propose_parts(spark: SparkSession, home: Path, name: str, sample: Sample) -
     return proposal
 
 
-def write_project(project: Project, folder: Path, landed: Path | bytes, as_name: str) -> None:
-    """Writes the folder, in which the file has landed; UsageError where that can't be done."""
+def _ask_history(spark: SparkSession, pipeline: Pipeline, proposal: Proposal) -> Proposal:
+    """The proposal with the watermark that the commits of the table suggest.
+
+    The order of rows in a table says nothing about when they came.
+    """
+    source.checked_schema(spark, pipeline)
+    advice = advise(pipeline, Asked(rows=_HISTORY), WantedShares(), lambda: spark)
+    cost = advice.proposed
+    if cost is None:
+        return replace(
+            proposal,
+            delay=Proposed("0 seconds", advice.unknown or "no event of the table came late"),
+            allowed_lateness=Proposed("forever", "until `tidemark advise` knows how late they are"),
+        )
+    on_time = cost.events - cost.missing - cost.correcting
+    counted = cost.events - cost.missing
+    settings = cost.settings
+    lateness = "forever" if is_forever(settings) else write_length(settings.lateness_us)
+    in_time = f"{on_time:,} of {cost.events:,} events would have come before their windows closed"
+    in_all = f"{counted:,} of them would have been counted in all of their windows"
+    return replace(
+        proposal,
+        delay=Proposed(write_length(settings.delay_us), in_time),
+        allowed_lateness=Proposed(lateness, f"{in_all}; `tidemark advise` says more"),
+    )
+
+
+def write_project(
+    project: Project, folder: Path, landed: Mapping[str, Path | bytes] | None = None
+) -> None:
+    """Writes the folder with files that have `landed`, by name, if events come from files.
+
+    UsageError where that can't be done.
+    """
     check_free(folder)
     try:
         for path, text in project.texts.items():
             file = folder / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
-        drop = folder / DROP
-        drop.mkdir(exist_ok=True)
-        if isinstance(landed, bytes):
-            (drop / as_name).write_bytes(landed)
-        else:
-            shutil.copyfile(landed, drop / as_name)
+        for name, content in (landed or {}).items():
+            file = folder / DROP / name
+            file.parent.mkdir(exist_ok=True)
+            if isinstance(content, bytes):
+                file.write_bytes(content)
+            else:
+                shutil.copyfile(content, file)
     except OSError as error:
         raise UsageError(f"{folder} can't be written to ({error.strerror})") from error
 

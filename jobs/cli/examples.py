@@ -6,6 +6,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "init": (
         "tidemark init orders",
         "tidemark init orders --from orders.csv",
+        "tidemark init orders --from s3://bucket/bronze/orders",
     ),
     "ingest": (
         "tidemark ingest orders.yaml",

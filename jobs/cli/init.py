@@ -14,7 +14,8 @@ from jobs.console import Printer
 from windowing.ingest.names import slug
 
 if TYPE_CHECKING:
-    from jobs.init import Project, Sample
+    from jobs.init import Project
+    from jobs.init_sample import Sample
     from windowing.ingest.proposal import Proposed
 
 
@@ -22,35 +23,36 @@ if TYPE_CHECKING:
 @click.argument("folder", metavar="FOLDER", type=click.Path(path_type=Path))
 @click.option(
     "--from",
-    "file",
-    metavar="FILE",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Propose the pipeline from this file: CSV, JSON lines or Parquet.",
+    "given",
+    metavar="FILE|TABLE",
+    help="Propose the pipeline from this file (CSV, JSON lines or Parquet), or from a Delta table "
+    "by its path or URL.",
 )
 @json_option
 @debug
-def init(folder: Path, *, file: Path | None, printer: Printer) -> None:
-    """Make the folder of a new pipeline, proposed from a file.
+def init(folder: Path, *, given: str | None, printer: Printer) -> None:
+    """Make the folder of a new pipeline from a file or a table.
 
     FOLDER must not exist yet. Event time, key, id, aggregates, windows, delay and lateness are
-    proposed by simple rules, and the reasons stand in the spec. Windows of the file's first
-    records are shown before anything is written. Without --from it begins with a few orders.
+    proposed by simple rules, and the reasons stand in the spec. Windows of some records are shown
+    before anything is written. Of a table's history it is measured how late events come. Without
+    --from it begins with a few orders.
     """
     require_spark_extra()
-    from jobs.init import check_free, propose_project, sample_file, write_project
+    from jobs.init import check_free, propose_project, write_project
+    from jobs.init_sample import TableSample, find_sample
     from jobs.sessions.profiles import TINY
-    from windowing.ingest import example
 
     check_free(folder)
     name = _name_pipeline(folder)
-    sample = _sample_orders() if file is None else sample_file(file)
+    sample = _sample_orders() if given is None else find_sample(given)
     project = propose_project(open_to_read(TINY), name, sample)
     _print(printer, project, sample)
-    landed: Path | bytes = example.CONTENT.encode() if file is None else file
-    write_project(project, folder, landed, example.NAME if file is None else file.name)
+    write_project(project, folder, _find_landed(given, sample))
     printer.line(f"{folder} is written; README.md there says what is what. Next:")
     printer.line(f"  cd {shlex.quote(str(folder))}")
-    printer.line(f"  tidemark ingest {name}")
+    if not isinstance(sample, TableSample):
+        printer.line(f"  tidemark ingest {name}")
     printer.line(f"  tidemark run {name}")
     printer.finish(
         {
@@ -70,10 +72,21 @@ def _name_pipeline(folder: Path) -> str:
 
 
 def _sample_orders() -> "Sample":
-    from jobs.init import Sample
+    from jobs.init_sample import FileSample
     from windowing.ingest import example
 
-    return Sample(example.NAME, example.CONTENT.encode(), {})
+    return FileSample(example.NAME, example.CONTENT.encode(), {})
+
+
+def _find_landed(given: str | None, sample: "Sample") -> "dict[str, Path | bytes]":
+    """The file that lies in the drop folder from the beginning, by its name."""
+    from jobs.init_sample import FileSample
+
+    if not isinstance(sample, FileSample):
+        return {}
+    if given is None:
+        return {sample.name: sample.content}
+    return {Path(given).name: Path(given)}
 
 
 def _print(printer: Printer, project: "Project", sample: "Sample") -> None:

@@ -12,6 +12,7 @@ from jobs.session import spark_session
 from jobs.sessions.process import environment_changed
 from jobs.sessions.profiles import TINY
 from tests.support.cluster import Cluster, serve_cluster
+from tests.support.hdfs_server import HdfsServer, started_hdfs_server
 from tests.support.s3_server import started_s3_server
 from windowing.storage import spark_internals
 
@@ -32,6 +33,13 @@ def cluster(jvm: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clu
         serve_cluster(tmp_path_factory.mktemp("cluster"), s3) as served,
     ):
         yield served
+
+
+@pytest.fixture(scope="session")
+def hdfs(jvm: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsServer]:
+    """A name node and a data node, for lakes of pipelines on the cluster."""
+    with started_hdfs_server(tmp_path_factory.mktemp("hdfs")) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

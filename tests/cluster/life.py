@@ -125,17 +125,6 @@ def live(lab: Lab) -> None:
     lab.check()
 
 
-def live_briefly(lab: Lab) -> None:
-    """Two runs, a maintenance and a publication; outputs are compared with the oracle's tables."""
-    first, second, _ = draw_batches()
-    lab.run(first, ARRIVAL)
-    lab.run(second, ARRIVAL)
-    lab.maintain()
-    assert validate(lab.spark, lab.pipeline).passed
-    publish(lab.pipeline)
-    lab.check()
-
-
 def list_tables(root: Location) -> list[str]:
     """The names of the tables of the pipeline's lake."""
     lake = root / "lake" / "lab"

@@ -1,6 +1,8 @@
 """The files of a new pipeline's folder: their texts, from what was proposed."""
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from windowing.ingest.columns import PinnedColumn
 from windowing.ingest.proposal import Proposal, Proposed
@@ -11,27 +13,27 @@ _AT, _AT_S = "2026-03-02 10:05", 1_772_445_900
 """A time, and the same in seconds since 1970."""
 _README = """# {name}
 
-Windows over the files that land in `drop/`, made by `tidemark init`.
+Windows over {events}, made by `tidemark init`.
 
 | file | what it says |
 |---|---|
 | `tidemark.toml` | where the tables of each target lie: `dev` is this folder |
 | `{name}.yaml` | the pipeline: events and windows; comments say why they were proposed |
-| `columns/{name}.yaml` | columns of the files and their types |
-| `expectations/{name}.yaml` | what has to hold of the windows before they are published |
+{columns}| `expectations/{name}.yaml` | what has to hold of the windows before they are published |
 | `transcripts/{name}.yaml` | rows in, rows out: a test of the pipeline |
 | `dags/{name}_dags.py` | the DAGs, for a DAG folder of Airflow |
 
 ```bash
-tidemark ingest {name}
-tidemark run {name} --validate
+{ingest}tidemark run {name} --validate
 tidemark publish {name}
 tidemark show {name} {window}
 tidemark test transcripts
 ```
 
-All but `lake/` and `drop/` belongs into version control.
+All but {kept_out} belongs into version control.
 """
+_COLUMNS = "| `columns/{name}.yaml` | columns of the files and their types |\n"
+_INGEST = "tidemark ingest {name}\n"
 _PROJECT = """# The project: commands in this folder take names of its pipelines, such as {name}.
 pipelines = "."             # the folder of the specs
 target = "dev"              # the one that is meant where a command has no --target
@@ -59,30 +61,54 @@ for pipeline in read_specs(PROJECT).pipelines:
 '''
 
 
+@dataclass(frozen=True)
+class Origin:
+    """Where events come from: the source table as the spec names it, and its `source.files`.
+
+    `files` is None for a table that others write to.
+    """
+
+    table: str
+    files: Mapping[str, object] | None = None
+
+
 def render_project(
     name: str,
-    files: Mapping[str, object],
+    origin: Origin,
     proposal: Proposal,
     columns: Sequence[PinnedColumn],
     seen: str,
 ) -> dict[str, str]:
     """The texts of all files but those that land, by their paths in the folder.
 
-    `files` are the fields of `source.files`; `seen` says what the proposal was made from.
+    `columns` are those of the source table, and `seen` says what the proposal was made from.
     """
     window = next(iter(proposal.windows))
+    ignored = ["lake"] if origin.files is None else ["lake", "drop"]
     return {
         "tidemark.toml": _PROJECT.format(name=name),
-        f"{name}.yaml": render_spec(name, files, proposal, seen),
+        f"{name}.yaml": render_spec(name, origin, proposal, seen),
         f"expectations/{name}.yaml": _render_suite(window),
         f"transcripts/{name}.yaml": _render_transcript(name, proposal, columns),
         f"dags/{name}_dags.py": _DAGS,
-        "README.md": _README.format(name=name, window=window),
-        ".gitignore": "/lake/\n/drop/\n",
+        "README.md": _render_readme(name, origin, window, ignored),
+        ".gitignore": "".join(f"/{folder}/\n" for folder in ignored),
     }
 
 
-def render_spec(name: str, files: Mapping[str, object], proposal: Proposal, seen: str) -> str:
+def _render_readme(name: str, origin: Origin, window: str, ignored: Sequence[str]) -> str:
+    has_files = origin.files is not None
+    return _README.format(
+        name=name,
+        window=window,
+        events="the files that land in `drop/`" if has_files else f"events of {origin.table}",
+        columns=_COLUMNS.format(name=name) if has_files else "",
+        ingest=_INGEST.format(name=name) if has_files else "",
+        kept_out=" and ".join(f"`{folder}/`" for folder in ignored),
+    )
+
+
+def render_spec(name: str, origin: Origin, proposal: Proposal, seen: str) -> str:
     """The spec, with the reason for each part in a comment behind it."""
     source = {
         "event_time": proposal.event_time,
@@ -94,10 +120,9 @@ def render_spec(name: str, files: Mapping[str, object], proposal: Proposal, seen
         f"# Proposed from {seen}. Comments say why; correct what is wrong before the first run.",
         f"name: {name}",
         "source:",
-        f"  table: lake://bronze/{name}",
+        f"  table: {_render_place(origin.table)}",
         *_render_parts({part: each for part, each in source.items() if each is not None}),
-        "  files:",
-        *(f"    {field}: {_render_value(value)}" for field, value in files.items()),
+        *_render_files(origin.files),
         "watermark:",
         *_render_parts({"delay": proposal.delay, "allowed_lateness": proposal.allowed_lateness}),
         "aggregates:",
@@ -108,6 +133,12 @@ def render_spec(name: str, files: Mapping[str, object], proposal: Proposal, seen
         f"expectations: {{suite: {name}}}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _render_files(files: Mapping[str, object] | None) -> list[str]:
+    if files is None:
+        return []
+    return ["  files:", *(f"    {field}: {_render_value(value)}" for field, value in files.items())]
 
 
 def _render_parts(parts: Mapping[str, Proposed]) -> list[str]:
@@ -123,6 +154,11 @@ def _render_value(value: object) -> str:
     if text == "\t":
         return '"\\t"'
     return text if text.replace("-", "").isalnum() else in_quotes(text)
+
+
+def _render_place(text: str) -> str:
+    is_plain = not re.search(r"[^\w/.:-]", text)
+    return text if is_plain else in_quotes(text)
 
 
 def _render_suite(window: str) -> str:

@@ -230,7 +230,12 @@ IN_COMMANDS = [
     ("erase orders.yaml", "takes one value for each key column of orders: --key COLUMN=VALUE"),
     ("state orders.yaml --key north", "need --window, which names the window to show"),
     ("test orders.yaml", "a transcript has spec and steps"),
-    ("init drop --from orders.xlsx", "File 'orders.xlsx' does not exist"),
+    (
+        "init new --from orders.xlsx",
+        "there is no such file or folder; name a file, or a Delta table",
+    ),
+    ("init new --from drop", "there is no Delta table; name a file, or a Delta table"),
+    ("init new --from gs://bucket/events", "use a path, or a URI with file:, s3: or hdfs:"),
     ("init .", "name a folder that does not exist yet"),
     ("status drop", "drop has no *.yaml or *.yml file; name a spec, or its folder"),
 ]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from windowing.ingest.columns import PinnedColumn
-from windowing.ingest.project import render_project
+from windowing.ingest.project import Origin, render_project
 from windowing.ingest.proposal import Proposal, propose, read_times, round_up, write_length
 from windowing.ingest.sniff import guess_form
 
@@ -152,7 +152,7 @@ def test_lengths_are_rounded_up_to_what_people_write() -> None:
 def test_a_project_has_a_text_for_each_file() -> None:
     texts = render_project(
         "shop",
-        {"folder": "drop", "delimiter": "\t", "header": False},
+        Origin("lake://bronze/shop", {"folder": "drop", "delimiter": "\t", "header": False}),
         proposed(rows(price=float)),
         [PinnedColumn("price", "double", "Price")],
         "100 records of a.csv",
@@ -170,7 +170,21 @@ def test_a_project_has_a_text_for_each_file() -> None:
     assert '    delimiter: "\\t"\n    header: false\n' in spec
     assert "  key: [shop]" in spec
     assert "# 2 different values" in spec
+    assert "  table: lake://bronze/shop\n" in spec
     assert 'columns: {price: "double"}' in texts["transcripts/shop.yaml"]
+    assert texts[".gitignore"] == "/lake/\n/drop/\n"
+    assert "tidemark ingest shop\n" in texts["README.md"]
+    assert "All but `lake/` and `drop/` belongs" in texts["README.md"]
+
+
+def test_a_project_of_a_table_takes_no_files() -> None:
+    texts = render_project("shop", Origin("/data/shop orders"), proposed(rows()), [], "9 records")
+    assert '  table: "/data/shop orders"\n' in texts["shop.yaml"]
+    assert "files:" not in texts["shop.yaml"]
+    assert texts[".gitignore"] == "/lake/\n"
+    assert "Windows over events of /data/shop orders, made by" in texts["README.md"]
+    for word in ("ingest", "drop", "columns/"):
+        assert word not in texts["README.md"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,102 @@
+"""What a new pipeline is proposed from: a file, or a Delta table that is there already. No JVM."""
+
+import gzip
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from windowing.errors import UsageError
+from windowing.ingest.rule import GZIP, list_endings
+from windowing.ingest.sniff import guess_form
+from windowing.location import Location
+from windowing.spec.places import Base, resolve_directory
+from windowing.spec.words import join_names
+from windowing.storage.control import errors_explained
+from windowing.storage.kept_open import has_commit
+
+SAMPLE = 5_000
+"""How many records are looked at."""
+_BYTES = 4_000_000
+"""How much of a file is looked at, at most."""
+
+
+@dataclass(frozen=True)
+class FileSample:
+    """A file, what of it is looked at, and how it is read: fields of `source.files`."""
+
+    name: str
+    content: bytes
+    form: Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class TableSample:
+    """A Delta table that others write to."""
+
+    table: Location
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.table.name
+
+
+Sample = FileSample | TableSample
+
+
+def find_sample(text: str) -> Sample:
+    """What --from names: a file, or a Delta table by its path or URL; UsageError for neither.
+
+    SpecError for a path that the source of a pipeline can't have.
+    """
+    path = Path(text)
+    if path.is_file():
+        return sample_file(path)
+    table = Location(resolve_directory("--from", text, Base(os.getcwd())))
+    with errors_explained(table):
+        if has_commit(table):
+            return TableSample(table)
+    is_missing = table.is_local and not path.exists()
+    what = "there is no such file or folder" if is_missing else "there is no Delta table"
+    raise UsageError(f"--from {text}: {what}; name a file, or a Delta table by its path or URL")
+
+
+def sample_file(file: Path) -> FileSample:
+    """Some thousand records from the beginning of a file; UsageError for one that is not read."""
+    try:
+        content = _read_beginning(file)
+    except OSError as error:
+        raise UsageError(f"--from {file}: can't be read ({error.strerror})") from error
+    form = guess_form(file.name, content)
+    if form is None:
+        endings = [ending for kind in ("csv", "json", "parquet") for ending in list_endings(kind)]
+        raise UsageError(f"--from {file}: its name ends in none of {join_names(endings)}")
+    return FileSample(file.name.removesuffix(GZIP), content, form)
+
+
+def _read_beginning(file: Path) -> bytes:
+    """Whole lines, or the first rows of a Parquet file as such a file."""
+    if file.suffix == ".parquet":
+        return _read_first_rows(file)
+    with gzip.open(file) if file.suffix == GZIP else file.open("rb") as opened:
+        content = opened.read(_BYTES)
+        is_whole = len(content) < _BYTES
+    lines = content.splitlines(keepends=True)
+    whole = lines if is_whole else lines[:-1]
+    return b"".join(whole[: SAMPLE + 1])
+
+
+def _read_first_rows(file: Path) -> bytes:
+    content = pa.BufferOutputStream()
+    try:
+        opened = pq.ParquetFile(file)
+        first = next(opened.iter_batches(SAMPLE), None)
+        batches = [] if first is None else [first]
+        pq.write_table(pa.Table.from_batches(batches, opened.schema_arrow), content)
+    except pa.ArrowException as error:
+        raise UsageError(f"--from {file}: is not a Parquet file") from error
+    return bytes(content.getvalue().to_pybytes())
