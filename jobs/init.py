@@ -10,7 +10,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from jobs.advise import advise
 from jobs.ingest import ingest
@@ -128,7 +127,8 @@ def _take_file(spark: SparkSession, home: Path, name: str, sample: FileSample) -
     landed.write_bytes(sample.content)
     pinned = home / "columns" / f"{name}.yaml"
     files = {"folder": str(home / DROP), "columns": str(pinned), **sample.form}
-    taken = ingest(spark, load_pipeline(_describe_sample(home, name, files)))
+    table = _find_played(home, name)
+    taken = ingest(spark, load_pipeline(_describe_sample(home, name, table, {"files": files})))
     if not taken.appended:
         raise UsageError(
             f"none of the {taken.read:,} records of {sample.name} can be read as a row; check "
@@ -143,16 +143,18 @@ def _take_file(spark: SparkSession, home: Path, name: str, sample: FileSample) -
     )
 
 
-def _describe_sample(home: Path, name: str, files: Mapping[str, object]) -> Mapping[str, object]:
-    """A spec by which the sample is taken; its windows are never made."""
+def _describe_sample(
+    home: Path, name: str, table: Location, more: Mapping[str, object]
+) -> Mapping[str, object]:
+    """A spec by which rows are read before parts are proposed; its windows are never made."""
     return {
         "name": name,
         "lake": str(home / "lake"),
         "source": {
-            "table": str(_find_played(home, name)),
+            "table": table.text,
             "event_time": "arrival",
             "key": ["source_file"],
-            "files": files,
+            **more,
         },
         "aggregates": {"events": "count()"},
         "windows": {"all": {"kind": "global"}},
@@ -160,14 +162,14 @@ def _describe_sample(home: Path, name: str, files: Mapping[str, object]) -> Mapp
 
 
 def _take_table(spark: SparkSession, home: Path, name: str, sample: TableSample) -> _Taken:
-    """Some rows of a table; UsageError where it has none.
+    """Some rows of a table; UsageError where it has none, SpecError where no pipeline reads it.
 
     Columns whose names a spec would have to put in backticks are left out.
     """
-    rows = delta.read(spark, sample.table)
-    named = [F.col(column) for column in rows.columns if column.isidentifier()]
+    pipeline = load_pipeline(_describe_sample(home, name, sample.table, {}))
+    names = [c for c in source.checked_schema(spark, pipeline).names if c.isidentifier()]
     copied = _find_played(home, name)
-    delta.append_to_source(rows.select(*named).limit(SAMPLE), copied)
+    delta.append_to_source(source.read(spark, pipeline).select(*names).limit(SAMPLE), copied)
     kept = delta.read(spark, copied)
     read = kept.count()
     if not read:
@@ -192,7 +194,6 @@ def _ask_history(spark: SparkSession, pipeline: Pipeline, proposal: Proposal) ->
 
     The order of rows in a table says nothing about when they came.
     """
-    source.checked_schema(spark, pipeline)
     advice = advise(pipeline, Asked(rows=_HISTORY), WantedShares(), lambda: spark)
     cost = advice.proposed
     if cost is None:

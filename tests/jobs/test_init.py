@@ -18,11 +18,12 @@ from jobs.init import Project, check_free, propose_project, write_project
 from jobs.init_sample import FileSample, TableSample, find_sample, sample_file
 from jobs.run import run
 from jobs.transcripts import play_transcripts
-from windowing.errors import UsageError
+from tests.support.managed_table import become_managed
+from windowing.errors import SpecError, UsageError
 from windowing.ingest import example
 from windowing.location import Location
 from windowing.spec.load import load_pipeline
-from windowing.storage import delta
+from windowing.storage import delta, delta_log
 from windowing.transcripts.load import load_plays
 
 LINES = [f"{n};{'ab'[n % 2]};2026-03-02 10:{n % 60:02}:00;1.{n % 1000:03},50" for n in range(7000)]
@@ -151,6 +152,15 @@ def test_nothing_is_proposed_from_an_empty_table(spark: SparkSession, tmp_path: 
     table = Location(str(tmp_path / "sales"))
     land(spark, table, [])
     with pytest.raises(UsageError, match="has no rows from which a pipeline could be proposed"):
+        propose_project(spark, "sales", find_sample(table.text))
+
+
+def test_a_table_that_no_pipeline_reads_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    table = Location(str(tmp_path / "sales"))
+    delta.append(delta.rows(spark, [{"shop": "a"}], "shop string"), table)
+    become_managed(table.local, "catalogManaged")
+    delta_log.forget_all(spark)
+    with pytest.raises(SpecError, match="^source.table: .*/sales is managed by a catalog"):
         propose_project(spark, "sales", find_sample(table.text))
 
 
