@@ -22,12 +22,12 @@ BESIDE = $(MAKE) --no-print-directory --jobs --keep-going --output-sync=target
 TIMED = TIMEFORMAT='$@ took %0R s'; time
 PYTEST = $(PY) -m pytest -q -p no:cacheprovider
 QUICK = not deep and not long and not wheel and not live and not s3 and not hdfs and not cluster
-WITHOUT_JVM = $(PYTEST) -m "not spark and $(QUICK)" tests
+SHORT = not slow and $(QUICK)
 TWO_JVMS = -n 2 --dist loadfile
 # All files of tests but Airflow's, in another order for each commit.
 SHUFFLED = $$(find tests -path tests/dags -prune -o -name 'test_*.py' -print | sort -R --random-source=<(git rev-parse HEAD || seq 9))
 
-.PHONY: help setup demo test test-fast test-without-jvm test-measured test-others test-spark test-airflow test-airflow-live test-s3 test-s3-deep test-hdfs test-hdfs-deep test-cluster test-cluster-deep test-deep test-deep-part test-long test-wheel seeded torture soak lint bench bench-quick pictures airflow wheel clean lock schema log-stores
+.PHONY: help setup demo test test-fast test-without-jvm test-measured test-others test-spark test-slow test-airflow test-airflow-live test-s3 test-s3-deep test-hdfs test-hdfs-deep test-cluster test-cluster-deep test-deep test-deep-part test-long test-wheel seeded torture soak lint bench bench-quick pictures airflow wheel clean lock schema log-stores
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
@@ -37,26 +37,29 @@ setup: .venv/.ready .venv-airflow/.ready ## both environments and the JARs, once
 demo: setup ## real flights through Airflow, Spark and Delta: late rows correct what was published
 	@$(PY) -m jobs.local.demo
 
-test: setup ## lint, unit, property, Spark, Delta, Airflow and Great Expectations tests
+test: setup ## lint, unit, property, Spark, Delta, Airflow and Great Expectations tests (a quarter of an hour)
 	@$(BESIDE) test-spark test-others
 
-test-fast: setup ## lint, and all tests that start no JVM (a minute)
+test-fast: setup ## lint, and quick tests that start no JVM (a minute or two)
 	@$(BESIDE) lint test-without-jvm
 
 test-without-jvm: setup
-	@$(TIMED) $(WITHOUT_JVM) -n logical --dist worksteal
+	@$(TIMED) $(PYTEST) -m "not spark and $(SHORT)" -n logical --dist worksteal tests
 
 test-measured: setup ## all tests that start no JVM, and whether they reach enough of the rules (minutes)
 	@mkdir -p build/coverage
-	@$(TIMED) $(WITHOUT_JVM) --cov --cov-report=
+	@$(TIMED) $(PYTEST) -m "not spark and $(QUICK)" --cov --cov-report= tests
 	@$(PY) -m tests.support.coverage_floors
 
 # One after the other, because the two processes with a JVM take most of two cores.
 test-others: setup
 	@status=0; for goal in lint test-without-jvm test-airflow; do $(MAKE) --no-print-directory $$goal || status=1; done; exit $$status
 
-test-spark: setup ## all quick tests that start a JVM, in two processes
-	@$(TIMED) $(PYTEST) $(TWO_JVMS) -m "spark and $(QUICK)" tests
+test-spark: setup ## quick tests that start a JVM, in two processes
+	@$(TIMED) $(PYTEST) $(TWO_JVMS) -m "spark and $(SHORT)" tests
+
+test-slow: setup ## tests of seven seconds or longer, such as whole pipelines that are killed (half an hour)
+	@$(TIMED) $(PYTEST) $(TWO_JVMS) -m "slow and $(QUICK)" tests
 
 test-airflow: setup ## all quick tests that run in Airflow's environment
 	@$(TIMED) .venv-airflow/bin/python -m pytest -q tests/dags

@@ -650,6 +650,7 @@ def test_changes_across_a_gap_of_the_clock() -> None:
 
 # Seven days every minute: a user's five events within two minutes, others who move the watermark,
 # one run each or all in one.
+@pytest.mark.slow
 def test_the_step_function_of_the_tutorial() -> None:
     noon = utc("2025-01-08T00:01")
     user = [Event("user", noon + t * S) for t in (0, 10, 70, 119, 120)]

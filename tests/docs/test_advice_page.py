@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from jobs.cli.main import main
@@ -10,6 +11,7 @@ from tests.support.planted_shops import plant_shops
 PAGE = Path(__file__).parents[2] / "docs" / "lateness.md"
 
 
+@pytest.mark.slow
 def test_the_page_shows_what_the_command_prints(tmp_path: Path) -> None:
     plant_shops(tmp_path)
     line = ["advise", str(tmp_path / "shops.yaml")]

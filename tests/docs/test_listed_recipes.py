@@ -45,6 +45,7 @@ def test_a_recipe_is_played_on_a_day_of_the_week(recipe: str) -> None:
     assert recipe in list_played(), f"{recipe} needs a day in {WEEK.name}"
 
 
+@pytest.mark.slow
 def test_readers_go_back_to_an_earlier_publication_by_the_recipe(tmp_path: Path) -> None:
     lake = PublishedLake(tmp_path)
     for n in (1, 5000):

@@ -107,6 +107,7 @@ def test_a_suites_expectations_are_judged_by_their_severity(judge: Judge, own: P
     assert not all_passed([replace(o, severity=CRITICAL) for o in verdict.outcomes])
 
 
+@pytest.mark.slow
 def test_what_cannot_be_evaluated_has_failed_alone_and_says_so_without_values(
     judge: Judge, tmp_path: Path
 ) -> None:
@@ -143,6 +144,7 @@ class Links(HTMLParser):
             self.found.add(unquote(link.split("#")[0].split("?")[0]))
 
 
+@pytest.mark.slow
 def test_every_link_of_the_pages_leads_somewhere_and_nothing_is_loaded(
     judge: Judge, own: Pipeline
 ) -> None:

@@ -132,6 +132,7 @@ def test_the_law_knows_the_columns_of_an_output_and_survives_json(window: Window
     assert law_from(json.loads(json.dumps(law.as_mapping()))) == law
 
 
+@pytest.mark.slow
 def test_right_outputs_of_every_kind_meet_everything(judge: Judge) -> None:
     assert set(GOOD) == {w.name for w in WINDOWS}
     verdict = judge(GOOD)
@@ -141,6 +142,7 @@ def test_right_outputs_of_every_kind_meet_everything(judge: Judge) -> None:
     assert {o.window for o in verdict.outcomes} == set(GOOD)
 
 
+@pytest.mark.slow
 def test_each_builtin_expectation_fails_on_its_defect_and_on_nothing_else(judge: Judge) -> None:
     """One validation per round, a round has at most one defect per window."""
     rounds: list[dict[str, tuple[str, list[Row], set[str]]]] = []

@@ -38,6 +38,7 @@ def test_without_an_exception_there_is_no_reason() -> None:
     assert reason_of_failure({"raised_exception": False, "exception_message": None}) is None
 
 
+@pytest.mark.slow
 def test_packages_that_were_put_off_come_when_they_are_asked_for() -> None:
     code = """
 import sys

@@ -140,6 +140,7 @@ def check(spark: SparkSession, drop: DropFolder, cases: dict[str, Case]) -> None
     assert found == expected
 
 
+@pytest.mark.slow
 def test_every_kind_of_csv_file_has_its_outcome(spark: SparkSession, tmp_path: Path) -> None:
     drop = take_all(spark, tmp_path, CSV, {})
     check(spark, drop, CSV)

@@ -166,6 +166,7 @@ def test_the_pointer_has_no_history(lake: PublishedLake) -> None:
     assert "changed_days" not in text and "changes" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(n, marks=pytest.mark.deep) for n in range(1, 9))]
 )

@@ -79,6 +79,7 @@ def event(number: int, t: int) -> Event:
     return Event("ab"[number % 2], t, value=number, id=str(number))
 
 
+@pytest.mark.slow
 def test_late_rows_change_their_days_and_nothing_else(spark: SparkSession, tmp_path: Path) -> None:
     lab = lab_of(spark, tmp_path)
     nothing: dict[str, Table] = {window.name: {} for window in WINDOWS}

@@ -55,6 +55,7 @@ def closed(spark: SparkSession, tmp_path: Path) -> ClosedLab:
     return found
 
 
+@pytest.mark.slow
 def test_what_comes_late_is_stated_and_not_shown(closed: ClosedLab) -> None:
     lab = closed.lab
     closed.check()
@@ -81,6 +82,7 @@ def test_what_comes_late_is_stated_and_not_shown(closed: ClosedLab) -> None:
     assert validate(lab.spark, lab.pipeline).passed
 
 
+@pytest.mark.slow
 def test_a_run_says_what_it_restates(closed: ClosedLab) -> None:
     lab = closed.lab
     found = lab.run([at(20, value=4), at(30, "b"), at(140)])
@@ -97,6 +99,7 @@ def test_the_ledger_has_the_time_of_a_close(spark: SparkSession, tmp_path: Path)
     assert BASE + 24 * HOUR == past.last_arrival < begun <= done
 
 
+@pytest.mark.slow
 def test_what_is_not_restated_is_not_read_to_validate(
     closed: ClosedLab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,6 +113,7 @@ def test_what_is_not_restated_is_not_read_to_validate(
     assert validate(lab.spark, lab.pipeline).passed
 
 
+@pytest.mark.slow
 def test_what_was_validated_before_a_close_is_not_published_after_it(closed: ClosedLab) -> None:
     lab = closed.lab
     lab.run([at(130)])
@@ -137,6 +141,7 @@ def tidemark(command: str, closed: ClosedLab, *words: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_a_close_and_a_reopening_that_end_at_any_place_are_finished(closed: ClosedLab) -> None:
     lab = closed.lab
     for n, place in enumerate(("period.intended", "period.frozen", "period.done")):
@@ -166,6 +171,7 @@ def test_a_close_and_a_reopening_that_end_at_any_place_are_finished(closed: Clos
     closed.check()
 
 
+@pytest.mark.slow
 def test_the_doctor_finds_a_frozen_row_that_was_changed(closed: ClosedLab) -> None:
     lab = closed.lab
     assert diagnose(lab.spark, lab.pipeline) == ()
@@ -180,6 +186,7 @@ def test_the_doctor_finds_a_frozen_row_that_was_changed(closed: ClosedLab) -> No
     assert (found.code, "rows of hourly" in found.message) == ("FROZEN_CHANGED", True)
 
 
+@pytest.mark.slow
 def test_an_erased_key_is_erased_from_frozen_and_restated_rows(closed: ClosedLab) -> None:
     lab = closed.lab
     lab.run([at(20), at(30, "b")])
@@ -192,6 +199,7 @@ def test_an_erased_key_is_erased_from_frozen_and_restated_rows(closed: ClosedLab
     assert diagnose(lab.spark, lab.pipeline) == ()
 
 
+@pytest.mark.slow
 def test_maintenance_keeps_frozen_rows(closed: ClosedLab) -> None:
     lab = closed.lab
     lab.run([at(20), at(30, "b")])

@@ -148,6 +148,7 @@ def interrupt_erasure(life: Life, place: str) -> None:
     ends_at(Crasher(place), lambda: erase(lab.spark, lab.pipeline, {"key": CANARY}))
 
 
+@pytest.mark.slow
 def test_a_key_is_nowhere_any_more(life: Life) -> None:
     """In hourly windows the canary has minutes 0 and 5, 100, 170, and 180 with 200."""
 

@@ -103,6 +103,7 @@ def shop(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shop:
     return lab
 
 
+@pytest.mark.slow
 def test_a_value_is_nowhere_any_more(shop: Shop, spark: SparkSession) -> None:
     assert all(CANARY in customers(shop, table) for table in REFUSED)
     assert places(shop)
@@ -133,6 +134,7 @@ def test_a_value_is_nowhere_any_more(shop: Shop, spark: SparkSession) -> None:
     assert validate(spark, shop.pipeline).passed
 
 
+@pytest.mark.slow
 def test_an_erasure_reports_what_it_rebuilds(spark: SparkSession, tmp_path: Path) -> None:
     lab = Shop(spark, tmp_path, WINDOWS[:1], shows=("n",))
     fresh = lab.land_of(CANARY, "a", ("c0", 3)) + lab.land_of(CANARY, "b", ("c1", 4))
@@ -151,6 +153,7 @@ def test_an_erasure_reports_what_it_rebuilds(spark: SparkSession, tmp_path: Path
     assert validate(spark, lab.pipeline).passed
 
 
+@pytest.mark.slow
 def test_the_next_run_keeps_the_value_out(shop: Shop) -> None:
     """It is neither late nor quarantined there, and moves no watermark."""
     fresh = shop.land_of(CANARY, "a", ("d0", 205), ("d1", 4), ("d2", None), ("d3", 900))
@@ -174,6 +177,7 @@ def test_a_backfill_and_a_changed_spec_leave_the_value_out(shop: Shop) -> None:
     assert places(shop) == []
 
 
+@pytest.mark.slow
 def test_the_value_is_read_again_once_that_is_lifted(shop: Shop) -> None:
     (shop.root / "lab.yaml").write_text(json.dumps(shop.spec()))
     entries = len(read_history(shop.pipeline).entries)

@@ -346,6 +346,7 @@ def test_every_value_of_every_window_is_told(
     course.check_some_events(4)
 
 
+@pytest.mark.slow
 def test_values_of_a_short_course_are_told(spark: SparkSession, tmp_path: Path) -> None:
     course = Course(spark, tmp_path, Random(5))
     for step in (course.run, course.run, course.publish, course.run, course.backfill):

@@ -140,6 +140,7 @@ def test_a_file_that_is_written_while_it_is_read_is_left_for_later(
 QUICK = ("ingest.quarantined", "ingest.appended")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "place",
     [

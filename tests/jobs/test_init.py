@@ -49,6 +49,7 @@ def play_transcript(spark: SparkSession, folder: Path) -> None:
     assert [verdict.agrees for verdict in verdicts] == [True]
 
 
+@pytest.mark.slow
 def test_the_folder_of_the_example_runs(spark: SparkSession, tmp_path: Path) -> None:
     content = example.CONTENT.encode()
     project = propose_project(spark, "shop", FileSample(example.NAME, content, {}))

@@ -37,6 +37,8 @@ from windowing.ledger.table import read_history
 from windowing.spec.load import load_pipeline
 from windowing.storage import delta, delta_log
 
+pytestmark = pytest.mark.slow
+
 WINDOWS = (Sliding("rolling", 60 * MINUTE, 20 * MINUTE), Session("visits", 10 * MINUTE))
 FIRST = f"*/_delta_log/{0:020}.json"
 DAY = 1440 * MINUTE

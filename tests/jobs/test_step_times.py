@@ -51,6 +51,7 @@ STEPS: dict[str, Callable[[Lab], None]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", quick_and_rare(STEPS, ("erase",)))
 def test_a_step_ends_when_it_has_ended(step: str, lab: Lab) -> None:
     began_us = micros(datetime.now(UTC))

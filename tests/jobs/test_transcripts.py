@@ -79,6 +79,7 @@ def is_rare(file: str) -> bool:
     return "/elsewhere/" in file or file.endswith(FURTHER)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", quick_and_rare(PLAYS, [*filter(is_rare, PLAYS)]))
 def test_a_transcript_agrees(file: str, spark: SparkSession) -> None:
     differences = [
@@ -95,6 +96,7 @@ def test_no_transcript_is_left_out() -> None:
     assert len(PLAYS) == len(FILES) - len(specs)
 
 
+@pytest.mark.slow
 def test_a_wrong_transcript_fails_where_it_is_wrong(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "trips.yaml").write_text(SPEC)
     file = tmp_path / "wrong.yaml"
@@ -128,6 +130,7 @@ steps:
 """
 
 
+@pytest.mark.slow
 def test_a_spec_that_reads_a_change_feed_is_played(spark: SparkSession, tmp_path: Path) -> None:
     spec = SPEC.replace("key: [place]", "key: [place], changes: feed")
     (tmp_path / "trips.yaml").write_text(spec)

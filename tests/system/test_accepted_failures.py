@@ -53,6 +53,7 @@ def report_of(trips: Trips) -> str:
     return trips.pipeline.table("_report.html").local.read_text()
 
 
+@pytest.mark.slow
 def test_it_stays_accepted_after_runs_that_change_other_windows(trips: Trips) -> None:
     trips.land(("d", "JFK", at(70), 4))
     ran = trips("run", "--validate", "--json")
@@ -63,11 +64,13 @@ def test_it_stays_accepted_after_runs_that_change_other_windows(trips: Trips) ->
     assert reasons(trips) == ["two cars are usual"]
 
 
+@pytest.mark.slow
 def test_it_stays_accepted_where_a_backfill_computed_the_same_rows_again(trips: Trips) -> None:
     backfill(trips.spark, trips.pipeline, at(0), at(60))
     assert reasons(trips) == ["two cars are usual"]
 
 
+@pytest.mark.slow
 def test_another_row_that_fails_is_not_accepted(trips: Trips) -> None:
     trips.land(("e", "JFK", at(4), 1))
     trips("run", "--validate")
@@ -87,6 +90,7 @@ def test_another_row_that_fails_is_not_accepted(trips: Trips) -> None:
     assert reasons(trips) == ["JFK as well"]
 
 
+@pytest.mark.slow
 def test_an_accepted_window_that_changes_is_looked_at_again(trips: Trips) -> None:
     trips.land(("f", "EWR", at(5), 9))
     trips("run", "--validate")
@@ -104,6 +108,7 @@ def test_a_stricter_limit_was_not_accepted(trips: Trips) -> None:
     assert reasons(trips) == ["three even"]
 
 
+@pytest.mark.slow
 def test_nothing_stays_accepted_once_all_has_passed(trips: Trips) -> None:
     trips.expect(3)
     trips.land(("g", "LGA", at(6), 2))

@@ -34,6 +34,7 @@ def holding(pipeline: Pipeline) -> Pipeline:
     return replace(pipeline, alarms=Alarms(quarantined=0.3))
 
 
+@pytest.mark.slow
 def test_what_a_run_quarantines_is_said_and_held_where_the_spec_asks(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -151,6 +151,7 @@ GOOD = (
 )
 
 
+@pytest.mark.slow
 def test_bad_rows_are_refused_with_a_reason_and_the_others_count(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -327,6 +328,7 @@ def test_texts_without_an_offset_are_local_times(spark: SparkSession, tmp_path: 
     assert (report.read, report.accepted, report.quarantined) == (14, 8, 6)
 
 
+@pytest.mark.slow
 def test_timestamps_without_a_zone_are_local_times_and_on_bad_value_null_skips_values(
     spark: SparkSession, tmp_path: Path
 ) -> None:

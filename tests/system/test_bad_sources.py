@@ -284,6 +284,7 @@ def test_a_source_whose_past_changed_is_refused(
     refuses(once, sentence)
 
 
+@pytest.mark.slow
 def test_files_that_were_vacuumed_before_they_were_read_are_named(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -25,6 +25,8 @@ from windowing.ledger.rule import DONE, INTENT
 from windowing.ledger.table import read_history
 from windowing.report.progress import RunProgress
 
+pytestmark = pytest.mark.slow
+
 HOUR = 60 * MINUTE
 GRID = (
     oracle.Tumbling("hourly", HOUR),

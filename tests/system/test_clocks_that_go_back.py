@@ -29,6 +29,8 @@ from windowing.grid.zone import micros
 from windowing.ledger.table import QUALITY, WATERMARKS, read_history
 from windowing.storage import control
 
+pytestmark = pytest.mark.slow
+
 WINDOWS = (
     Sliding("rolling", 60 * MINUTE, 20 * MINUTE, emit="on_close"),
     Session("visits", 10 * MINUTE),

@@ -70,6 +70,7 @@ def test_a_period_that_is_closed_at_any_moment_keeps_its_rows_and_loses_nothing(
     play(seed, spark, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [42])
 def test_a_short_schedule_keeps_its_rows_and_loses_nothing(
     seed: int, spark: SparkSession, tmp_path: Path

@@ -210,6 +210,7 @@ def test_a_spec_changes_after_a_maintenance_that_was_killed(
     lab.check()
 
 
+@pytest.mark.slow
 def test_tables_of_others_are_left_alone(spark: SparkSession, tmp_path: Path) -> None:
     lab = Lab(spark, tmp_path, (HOURLY,), shows=FEW)
     lab.land([at(10, "x")])
@@ -403,6 +404,7 @@ def test_names_that_tables_keep_are_refused(
         source.run()
 
 
+@pytest.mark.slow
 def test_decimals_are_compared_and_not_rounded(spark: SparkSession, tmp_path: Path) -> None:
     spec = Source(spark, tmp_path).spec()
     spec["source"] |= {

@@ -70,6 +70,7 @@ def crashers(places: tuple[str, ...], life: Life) -> list[Crasher]:
     return [Crasher(place, life.rng.randint(1, SEVERAL.get(place, 1))) for place in places]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("places", apart(OF_RUN, 3), ids=", ".join)
 def test_a_run_that_ends_at_any_place_is_finished_by_the_next(
     places: tuple[str, ...], life: Life
@@ -108,6 +109,7 @@ def test_readers_never_see_what_was_not_validated(life: Life) -> None:
     assert seen == {w.name: len(lab.table(w.name)) for w in lab.windows}
 
 
+@pytest.mark.slow
 def test_what_comes_while_a_run_is_left_open_is_judged_by_the_watermark_it_began_with(
     life: Life,
 ) -> None:
@@ -121,6 +123,7 @@ def test_what_comes_while_a_run_is_left_open_is_judged_by_the_watermark_it_began
     life.check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", Fault)
 def test_a_pointer_that_could_not_be_written_is_written_by_the_next_publish(
     life: Life, fault: Fault, monkeypatch: pytest.MonkeyPatch

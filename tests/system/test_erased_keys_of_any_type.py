@@ -75,6 +75,7 @@ def shown(spark: SparkSession, pipeline: Pipeline) -> list[int]:
     return [row["n_events"] for row in rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "widened",
     [False, pytest.param(True, marks=pytest.mark.deep)],

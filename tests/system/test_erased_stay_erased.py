@@ -70,6 +70,7 @@ def test_a_schedule_with_erasures_gives_the_oracles_tables(
     play_all(erasing(seed), Random(seed), spark, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS_OF_VALUES)
 def test_a_schedule_in_which_values_are_erased_gives_the_oracles_tables(
     seed: int, spark: SparkSession, tmp_path: Path

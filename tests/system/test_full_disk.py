@@ -38,6 +38,7 @@ def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
     return new
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "who"),
     [

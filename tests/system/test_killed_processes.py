@@ -23,6 +23,8 @@ from tests.support.unprivileged import as_anyone
 from windowing.errors import Busy
 from windowing.grid.zone import moment
 
+pytestmark = pytest.mark.slow
+
 SEED = 11
 KILLS = (("group", "run"),)
 """Who is killed, and in what."""

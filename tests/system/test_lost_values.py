@@ -45,6 +45,7 @@ CHUNK = {"paid": 3, "share": 1}
 """What the backfill meets: events alone, so neither the refused row nor the one that is none."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "event_id", ["id", pytest.param(None, marks=pytest.mark.deep)], ids=["judged", "plain"]
 )

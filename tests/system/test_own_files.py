@@ -134,6 +134,7 @@ ZONED = {
 """By window: its start and its end, for an event."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "with_offset"),
     [

@@ -168,6 +168,7 @@ def live(published: Published) -> None:
     published.check()
 
 
+@pytest.mark.slow
 @SOME_OR_ALL
 def test_all_readers_find_what_was_published(
     spark: SparkSession, tmp_path: Path, windows: tuple[Window, ...]

@@ -79,12 +79,21 @@ def covering(seeds: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]
 SHORT = tuple(islice(filter(short, count()), 200))
 USUAL = SHORT[:20]
 QUICK = covering(SHORT, USUAL)
+
+
+def mark_by_cost(seed: int) -> tuple[pytest.MarkDecorator, ...]:
+    """One of the quick suite is always played, the others of it are slow, and all others deep."""
+    if seed not in QUICK:
+        return (pytest.mark.deep,)
+    return () if seed == QUICK[2] else (pytest.mark.slow,)
+
+
 FIRST, MANY = int(os.environ.get("TIDEMARK_FIRST_SEED", "0")), os.environ.get("TIDEMARK_SCHEDULES")
 SEEDS = (
     range(FIRST, FIRST + int(MANY))
     if MANY
     else [
-        pytest.param(seed, marks=() if seed in QUICK else pytest.mark.deep, id=str(seed))
+        pytest.param(seed, marks=mark_by_cost(seed), id=str(seed))
         for seed in dict.fromkeys([*USUAL, *QUICK])
     ]
 )
@@ -119,6 +128,7 @@ CROWDED = SEEDS if MANY else [12]
 """The schedules that are played with a dozen windows more."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", CROWDED)
 def test_a_dozen_windows_more_give_the_oracles_tables(
     seed: int, spark: SparkSession, tmp_path: Path
@@ -126,6 +136,7 @@ def test_a_dozen_windows_more_give_the_oracles_tables(
     play_schedule(crowded(seed), seed, spark, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", LARGE)
 def test_runs_of_many_rows_give_the_oracles_tables(
     seed: int, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

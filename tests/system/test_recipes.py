@@ -104,6 +104,7 @@ def shop(postgres: Database, psycopg: Any, tmp_path: Path) -> Shop:
     return Shop(psycopg, postgres, tmp_path / "bronze" / "orders")
 
 
+@pytest.mark.slow
 def test_rows_of_postgres_are_appended_once(shop: Shop) -> None:
     assert shop.recipe.run().startswith("rows of transactions 0 to ")
     assert shop.recipe.run().startswith("nothing new since transaction ")
@@ -118,6 +119,7 @@ def test_rows_of_postgres_are_appended_once(shop: Shop) -> None:
     assert [str(price) for price in found.sort_by("order_id")["price"]] == ["1.50", "2.25", "2.25"]
 
 
+@pytest.mark.slow
 def test_a_transaction_of_postgres_that_commits_late_is_not_lost(shop: Shop) -> None:
     shop.recipe.run()
     with shop.connect() as slow, shop.connect() as withdrawn:
@@ -158,6 +160,7 @@ def test_of_two_programs_that_read_postgres_at_once_one_fails(shop: Shop, tmp_pa
     assert shop.recipe.run().startswith("nothing new")
 
 
+@pytest.mark.slow
 def test_what_postgres_had_is_a_source(shop: Shop, spark: SparkSession, tmp_path: Path) -> None:
     spec: dict[str, Any] = yaml.safe_load(read_block("Parquet, CSV and JSON", "yaml"))
     del spec["source"]["files"]

@@ -22,6 +22,7 @@ BEGUN = ("batch.intended", "state.stored", "batch.processed")
 """Places at which a batch is begun and not done."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", quick_and_rare(BEGUN, BEGUN[1:]))
 def test_a_batch_that_was_begun_has_the_rows_it_had(
     place: str, spark: SparkSession, tmp_path: Path

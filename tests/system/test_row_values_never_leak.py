@@ -74,6 +74,7 @@ def land(spark: SparkSession, spec: Path, *times: str | None) -> None:
     delta.append(delta.rows(spark, rows, SCHEMA), Location(str(spec.parent / "lake/in/birds")))
 
 
+@pytest.mark.slow
 def test_no_command_says_what_rows_hold(spark: SparkSession, spec: Path) -> None:
     land(
         spark,
@@ -97,6 +98,7 @@ def test_no_command_says_what_rows_hold(spark: SparkSession, spec: Path) -> None
     assert [(p.name, c) for p in files for c in CANARIES if c.encode() in p.read_bytes()] == []
 
 
+@pytest.mark.slow
 def test_a_report_has_values_only_where_they_are_asked_for_and_never_in_its_usual_place(
     spark: SparkSession, spec: Path
 ) -> None:

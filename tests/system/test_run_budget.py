@@ -87,6 +87,7 @@ def test_a_thousand_events_with_ids_in_two_windows(usual: SparkSession, tmp_path
     assert_within(cost, Cost(jobs=19, commits=8, calls=3_750))
 
 
+@pytest.mark.slow
 def test_a_hundred_events_in_twelve_windows_of_one_family(
     usual: SparkSession, tmp_path: Path
 ) -> None:

@@ -131,6 +131,7 @@ def test_a_feed_counts_in_any_case_of_letters(spark: SparkSession, tmp_path: Any
     lab.holds_what_the_source_does()
 
 
+@pytest.mark.slow
 def test_a_refused_change_is_named_and_the_feed_heals_it(
     spark: SparkSession, tmp_path: Any
 ) -> None:

@@ -65,6 +65,7 @@ def shown(lab: Changing, column: str) -> dict[int, int]:
     return {row["at"]: row[f"sum({column})"] for row in hours.collect()}
 
 
+@pytest.mark.slow
 def test_bad_rows_that_were_read_are_taken_out(spark: SparkSession, tmp_path: Path) -> None:
     lab = make_lab(spark, tmp_path)
     lab.land(Event("a", DAY + 3 * HOUR + n * MINUTE, 1000, f"bad{n}", 40 + n) for n in range(4))
@@ -306,6 +307,7 @@ def test_a_feed_that_is_switched_on_too_late_goes_on_behind_the_repair(
     lab.holds_what_the_source_does()
 
 
+@pytest.mark.slow
 def test_what_was_vacuumed_is_refused_and_nothing_is_written(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -347,6 +349,7 @@ def test_a_version_that_the_log_has_lost_is_named(
         follow_rewrites(spark, lab.pipeline)
 
 
+@pytest.mark.slow
 def test_without_a_rewrite_it_is_a_run(spark: SparkSession, tmp_path: Path) -> None:
     lab = make_lab(spark, tmp_path)
     lab.land([Event("b", DAY + 9 * HOUR, 1, "new", 90)])

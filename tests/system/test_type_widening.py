@@ -146,6 +146,7 @@ def test_refused_rows_beyond_the_range_of_a_backfill_stay_refused(widening: Wide
     assert widening.rows("hourly") == [("a", 0, 2, 101), ("a", 5, 1, 2), on_time]
 
 
+@pytest.mark.slow
 def test_rows_that_are_refused_later_are_kept_with_the_new_types(widening: Widening) -> None:
     widening.land("later", "a", "00:30:00", 100)
     widening.land("e2", "a", "05:10:00", 2)

@@ -28,6 +28,7 @@ def _list_lakes() -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", _list_lakes())
 def test_the_lake_of_a_release_goes_on(file: Path, spark: SparkSession, tmp_path: Path) -> None:
     life = restored(spark, file, tmp_path)

@@ -19,6 +19,7 @@ from windowing.ledger.table import read_history
 LAKES = Path(__file__).parents[1] / "data" / "open-lakes-form-2.tar.xz"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", quick_and_rare(PLACES, ("batch.begun", "state.stored")))
 def test_an_open_run_is_finished_with_the_rows_that_it_had(
     place: str, spark: SparkSession, tmp_path: Path

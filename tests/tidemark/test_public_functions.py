@@ -60,6 +60,7 @@ def test_a_pipeline_is_run_validated_published_and_read(
     assert counted(spark, pipeline, published=True) == [(10, 2), (11, 1)]
 
 
+@pytest.mark.slow
 def test_a_range_is_backfilled(spark: SparkSession, pipeline: tidemark.Pipeline) -> None:
     tidemark.run(spark, pipeline)
     late = spark.createDataFrame(
@@ -80,6 +81,7 @@ def test_a_range_is_backfilled(spark: SparkSession, pipeline: tidemark.Pipeline)
     assert counted(spark, pipeline, published=False) == [(10, 3), (11, 1)]
 
 
+@pytest.mark.slow
 def test_a_period_is_closed_and_reopened(spark: SparkSession, pipeline: tidemark.Pipeline) -> None:
     tidemark.run(spark, pipeline)
     ten = datetime(2026, 3, 2, 10, tzinfo=UTC)

@@ -188,6 +188,7 @@ def test_a_place_that_can_not_be_written_to_is_said(
     assert "TIDEMARK_JARS" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_real_resolver_that_reaches_nobody_is_one_sentence(
     jvm: None, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -107,6 +107,7 @@ def test_what_no_ledger_can_tell_is_refused(loss: str, life: Life) -> None:
     life.put_back(kept)
 
 
+@pytest.mark.slow
 def test_optimizing_and_vacuuming_a_table_from_outside_is_no_change(life: Life) -> None:
     for statement in (
         "optimize {}",
@@ -118,11 +119,13 @@ def test_optimizing_and_vacuuming_a_table_from_outside_is_no_change(life: Life) 
     life.run()
 
 
+@pytest.mark.slow
 def test_a_pipeline_put_back_as_a_whole_goes_on_from_there(life: Life) -> None:
     life.put_back(life.copy("whole"))
     life.run()
 
 
+@pytest.mark.slow
 def test_the_commands_say_what_is_wrong_and_repair_it(life: Life) -> None:
     assert json.loads(command(life, "doctor", "--json").stdout) == {
         "pipeline": "lab",
@@ -146,6 +149,7 @@ def test_the_commands_say_what_is_wrong_and_repair_it(life: Life) -> None:
     life.run()
 
 
+@pytest.mark.slow
 def test_a_diagnosis_beside_a_run_looks_again(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
     problems = diagnose.find_problems
     looked = []
@@ -164,6 +168,7 @@ def test_a_diagnosis_beside_a_run_looks_again(life: Life, monkeypatch: pytest.Mo
     assert len(looked) == 3, "the first look, the run's own, and the second look"
 
 
+@pytest.mark.slow
 def test_reset_asks_and_starts_over(life: Life) -> None:
     """The last test: it ends this life."""
     asked = command(life, "reset")

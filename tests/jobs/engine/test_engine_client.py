@@ -194,6 +194,7 @@ def test_an_engine_that_never_waits_is_refused(nowhere: None) -> None:
     assert "0 is not in the range 1<=x<=1440" in result.stderr
 
 
+@pytest.mark.slow
 def test_where_spark_does_not_start_no_engine_does(
     nowhere: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

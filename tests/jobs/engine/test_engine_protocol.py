@@ -243,6 +243,7 @@ def test_an_idle_engine_ends_with_all_it_keeps(lab: Lab) -> None:
     assert not is_alive(kept)
 
 
+@pytest.mark.slow
 def test_an_engine_is_not_idle_while_a_command_runs(lab: Lab) -> None:
     # Long enough for the command to come, also on a machine that is busy.
     engine = lab.engine(idle=2.0)
@@ -272,6 +273,7 @@ def test_what_has_ended_by_itself_is_made_anew(lab: Lab) -> None:
     assert lab.kept() != before
 
 
+@pytest.mark.slow
 def test_the_output_ends_with_the_command_though_the_engine_is_tidied_up(lab: Lab) -> None:
     lab.engine()
     before = time.monotonic()

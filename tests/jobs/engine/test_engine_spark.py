@@ -19,6 +19,8 @@ from jobs.locking.lock_file import probe
 from tests.support.killed_process import light
 from windowing.spec.load import load_pipeline
 
+pytestmark = pytest.mark.slow
+
 SPEC = """
 name: trips
 lake: lake

@@ -17,6 +17,8 @@ from windowing.errors import UsageError
 from windowing.grid.zone import moment
 from windowing.revisions.evidence import Untold
 
+pytestmark = pytest.mark.slow
+
 HOURLY = Tumbling("hourly", 60 * MINUTE)
 ROLLING = Sliding("rolling", 60 * MINUTE, 30 * MINUTE)
 ALL = Global("all")

@@ -22,6 +22,7 @@ def event(name: str, minute: int) -> Event:
     return Event("a", BASE + minute * MINUTE, 1, name)
 
 
+@pytest.mark.slow
 def test_a_write_that_delta_refuses_is_explained_and_finished_by_the_next_run(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -102,6 +102,7 @@ def test_a_holder_that_was_killed_is_named_no_more(shop: Pipeline) -> None:
         assert holder.process == os.getpid()
 
 
+@pytest.mark.slow
 def test_naming_the_holder_does_not_free_the_lock(shop: Pipeline) -> None:
     with held_here(shop):
         assert is_refused(shop)

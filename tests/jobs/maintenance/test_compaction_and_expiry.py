@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from jobs.maintenance.compaction import compact_state
@@ -109,6 +110,7 @@ def test_the_fragments_of_a_session_become_one(spark: SparkSession, tmp_path: Pa
     ]
 
 
+@pytest.mark.slow
 def test_state_outputs_and_ids_expire_by_the_watermark(spark: SparkSession, tmp_path: Path) -> None:
     """W = 100, and ids are kept for 20 minutes, state for 60 and outputs for 70.
 

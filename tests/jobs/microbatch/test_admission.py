@@ -133,6 +133,7 @@ def test_missed_names_how_far_windows_are_missed(late_for_all: SmallLake) -> Non
     assert reasons(found) == [("x", "accepted", "some of its windows had closed")]
 
 
+@pytest.mark.slow
 def test_every_kind_has_its_own_rule_of_lateness(spark: SparkSession, tmp_path: Path) -> None:
     """W - L = 20, and each event has a key of its own.
 

@@ -177,6 +177,7 @@ def test_outputs_that_wait_for_the_watermark_have_no_step(
     assert lake.rows("tens") == []
 
 
+@pytest.mark.slow
 def test_empty_windows_lie_between_the_events_of_a_key_and_have_a_limit(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -5,6 +5,7 @@ Each test says in a line which windows W has passed: those with an end <= W.
 
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from jobs.microbatch.context import RunContext
@@ -92,6 +93,7 @@ def test_empty_windows_appear_up_to_the_watermark(spark: SparkSession, tmp_path:
     assert lake.rows("tens")[2:] == [("a", 20, 30, 0, None, 0, 2), ("a", 30, 40, 1, 2, 0, 2)]
 
 
+@pytest.mark.slow
 def test_a_session_that_grows_beyond_w_disappears_until_w_passes_it_again(
     spark: SparkSession, tmp_path: Path
 ) -> None:

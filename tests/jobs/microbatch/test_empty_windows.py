@@ -12,6 +12,7 @@ from windowing.errors import StateRefused
 from windowing.spec.load import load_pipeline
 
 
+@pytest.mark.slow
 def test_too_many_windows_without_events_wait_for_a_higher_limit(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -57,6 +57,7 @@ def counts() -> dict[str, int]:
     }
 
 
+@pytest.mark.slow
 def test_a_batch_is_judged_then_stored_then_shown(spark: SparkSession, tmp_path: Path) -> None:
     """Every table is written once: refused rows in one step, ids, panes, events, then windows.
 

@@ -24,6 +24,7 @@ def count_row_by_row(lab: Lab) -> int:
     return read_facts(lab.pipeline, lambda: lab.spark).total("row_by_row")
 
 
+@pytest.mark.slow
 def test_batches_that_are_not_read_as_files_are_counted(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:

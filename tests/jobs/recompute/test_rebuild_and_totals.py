@@ -69,6 +69,7 @@ def accepted(lake: SmallLake, within: TimeRange, *events: Row) -> DataFrame:
     )
 
 
+@pytest.mark.slow
 def test_the_state_of_a_range_is_replaced_and_every_window_over_it_corrected(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -139,6 +140,7 @@ def rebuild(lake: SmallLake, within: TimeRange, *events: Row) -> dict[str, int]:
     return {name.removeprefix("tens."): n for name, n in counts.items() if n}
 
 
+@pytest.mark.slow
 def test_rows_that_have_expired_do_not_return_when_everything_is_rebuilt(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -263,6 +265,7 @@ def test_partly_late_events_are_counted_by_the_windows_they_missed(
     }
 
 
+@pytest.mark.slow
 def test_sessions_alone_are_counted_at_all_times_with_what_they_missed(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -136,6 +136,7 @@ def test_a_session_in_which_nothing_is_set_is_copied(spark: SparkSession) -> Non
     assert {name: own.conf.get(name, None) for name in EXACT} == dict.fromkeys(EXACT)
 
 
+@pytest.mark.slow
 def test_rows_are_marked_in_a_session_that_keeps_no_statistics(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,6 +73,7 @@ def test_any_other_master_has_executors(master: str) -> None:
     assert not is_local(master)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("jvm")
 def test_a_command_on_few_rows_needs_no_cluster(tmp_path: Path) -> None:
     at = pyarrow.array([datetime(2026, 1, 1, tzinfo=UTC)], pyarrow.timestamp("us", tz="UTC"))

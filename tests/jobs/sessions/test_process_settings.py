@@ -41,6 +41,7 @@ def test_tests_are_on_utc() -> None:
     assert time.strftime("%z", time.localtime(0)) == "+0000"
 
 
+@pytest.mark.slow
 def test_a_notebook_keeps_its_clock_and_its_environment(jvm: None) -> None:
     elsewhere = {**os.environ, "TZ": "America/New_York", "SPARK_HOME": "/elsewhere"}
     done = subprocess.run(

@@ -46,6 +46,7 @@ def looked(lab: Lab, arrival: int = ARRIVAL) -> RunReport | None:
     return find_nothing_new(lab.pipeline, arrival)
 
 
+@pytest.mark.slow
 def test_everything_read_is_seen(read: Lab) -> None:
     report = looked(read)
     assert report is not None

@@ -43,6 +43,7 @@ def lab(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lab:
     return make_lab(spark, tmp_path_factory.mktemp("little"))
 
 
+@pytest.mark.slow
 def test_new_rows_are_counted(lab: Lab) -> None:
     size = estimate_next_run(lab.pipeline)
     assert size is not None

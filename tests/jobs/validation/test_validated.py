@@ -52,6 +52,7 @@ def test_before_the_first_run_there_is_nothing_to_evaluate(tmp_path: Path, no_jv
     assert result.stdout == "trips: nothing is evaluated, because there is no run yet\n"
 
 
+@pytest.mark.slow
 def test_what_was_recorded_is_printed_as_an_evaluation_prints_it(
     trips: Trips, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,6 +159,7 @@ def test_outcomes_without_a_basis_are_those_of_an_earlier_release(trips: Trips) 
     assert find_validation(trips.pipeline) is not None
 
 
+@pytest.mark.slow
 def test_each_run_is_validated_and_what_was_validated_is_published(
     spark: SparkSession, tmp_path: Path
 ) -> None:

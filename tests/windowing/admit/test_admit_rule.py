@@ -3,6 +3,7 @@
 An event is late for a window when the window's end plus the allowed lateness is at or before W.
 """
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -29,6 +30,7 @@ def _late_ends(case: Case, t: int, watermark: int, allowed: int) -> list[bool]:
     return [end + allowed <= watermark for _, end in oracle.spans(case.theirs, t)]
 
 
+@pytest.mark.slow
 @settings(max_examples=600)
 @given(aligned(), instants, lateness, beside)
 def test_events_before_the_cuts_are_late_and_no_others(

@@ -86,6 +86,7 @@ def check(grid: Grid, t: int) -> None:
     assert (start, end) == oracle.span(truth, k), (grid, t)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_the_window_of_an_instant_beside_every_jump_is_the_oracles(part: int) -> None:
     grids = [(HOUR, 0), (30 * MINUTE, 0), (DAY, 0), (DAY, 23 * HOUR + 59 * MINUTE)]
@@ -137,6 +138,7 @@ def test_local_time_has_no_hole_and_no_overlap() -> None:
                 assert span.on_clock == (oracle.wall(instant, zone) == local), (zone, local)
 
 
+@pytest.mark.slow
 def test_every_jump_is_found_where_the_clock_jumps() -> None:
     for zone in ZONES[::10]:
         found = [at for at, _ in transitions(zone, year(1970), year(2031) - 1)]

@@ -51,6 +51,7 @@ def test_a_record_that_another_has_written_to_is_not_followed(tmp_path: Path) ->
         table.record_files(source, seen, 2, [taken("b.csv")], 2)
 
 
+@pytest.mark.slow
 def test_a_record_of_many_ingests_is_few_files(tmp_path: Path) -> None:
     source = Location(str(tmp_path / "bronze"))
     for batch in range(1, 53):

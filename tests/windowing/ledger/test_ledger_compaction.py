@@ -80,6 +80,7 @@ def count_commits(pipeline: Pipeline) -> int:
     return len([file for file in log.glob("*.json") if int(file.stem) > last])
 
 
+@pytest.mark.slow
 def test_a_run_opens_as_many_files_after_24_runs_as_after_few(pipeline: Pipeline) -> None:
     files, marks, commits = [], [], []
     for run in range(1, 25):

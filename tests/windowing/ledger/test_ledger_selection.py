@@ -225,6 +225,7 @@ def write_ledger(seed: int, acts: int) -> tuple[LedgerEntry, ...]:
     return tuple(writer.entries)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.integers(0, 10**9), st.integers(0, 30), st.lists(st.floats(0, 1), max_size=3), st.data())
 def test_a_selection_answers_as_the_whole_ledger_does(

@@ -17,6 +17,8 @@ from windowing.merge.frame import BEGUN, OVERFLOW
 from windowing.merge.rule import Target
 from windowing.storage import delta, delta_log, merges, own_tables
 
+pytestmark = pytest.mark.slow
+
 COLUMNS = ("key", "window_start", "window_end", "n")
 SHOWN = "key string, window_start timestamp, window_end timestamp, n bigint"
 KEY_AND_BOUNDS = COLUMNS[:3]

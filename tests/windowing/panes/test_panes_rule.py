@@ -72,6 +72,7 @@ def _family_of(families_of: tuple[Family, ...], name: str) -> Family:
     return family
 
 
+@pytest.mark.slow
 @settings(max_examples=500)
 @given(several, instants)
 def test_no_window_begins_or_ends_inside_a_pane(cases: list[Case], t: int) -> None:

@@ -37,6 +37,7 @@ def test_before_the_first_run_there_is_none(spark: SparkSession, tmp_path: Path)
     assert measure_state_tables(lab.pipeline) == state_tables(spark, lab.pipeline) == ()
 
 
+@pytest.mark.slow
 def test_sizes_are_those_that_spark_finds(lab: Lab) -> None:
     found = measure_state_tables(lab.pipeline)
     assert found == state_tables(lab.spark, lab.pipeline)

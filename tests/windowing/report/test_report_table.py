@@ -123,6 +123,7 @@ def test_the_tables_of_refused_rows_are_those_of_admission() -> None:
     assert tuple(REFUSED) == REFUSED_TABLES
 
 
+@pytest.mark.slow
 def test_every_fact_is_the_one_that_spark_finds(lake: Lake) -> None:
     facts = lake.facts()
     assert as_counted(facts) == lake.counted()

@@ -424,6 +424,7 @@ MIDDLE = st.deferred(lambda: SMALLEST | _grown(SMALLEST))
 TREES = st.deferred(lambda: MIDDLE | _grown(MIDDLE))
 
 
+@pytest.mark.slow
 @SMALL
 @given(TREES)
 def test_a_printed_tree_reads_back_as_itself(node: Node) -> None:

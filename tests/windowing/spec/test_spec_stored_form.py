@@ -122,6 +122,7 @@ print(json.dumps([{n: parts(p) for n, p in found.items()}, {n: parts_like(old[n]
 """  # noqa: E501
 
 
+@pytest.mark.slow
 def test_an_optional_field_more_changes_no_digest(tmp_path: Path) -> None:
     """In a copy of the project, watermark and aggregate get a field.
 

@@ -104,6 +104,7 @@ def land(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TABLES)
 def test_a_batch_has_the_same_rows_read_as_a_table(
     spark: SparkSession, tmp_path: Path, kind: str

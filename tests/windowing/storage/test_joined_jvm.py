@@ -83,6 +83,7 @@ def run_python(program: str, variables: Mapping[str, str], *words: str) -> list[
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_the_first_process_makes_the_context_and_the_next_ones_join_it(started: Jvm) -> None:
     process = str(started.process.pid)
     (first, rows) = run_python(JOINS, started.variables)
@@ -107,6 +108,7 @@ def test_a_jvm_of_ours_tells_how_to_join_it(started: Jvm) -> None:
     assert spark_internals._STARTED_HERE in started.variables
 
 
+@pytest.mark.slow
 def test_a_session_and_its_jvm_end_at_once(jvm: None) -> None:
     assert run_python(ENDS, {}) == ["0"]
 

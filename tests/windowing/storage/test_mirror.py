@@ -202,6 +202,7 @@ STEPS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(steps=st.lists(STEPS, min_size=2, max_size=14), forgets=st.booleans())
 def test_a_mirror_has_the_rows_and_its_feed_the_difference(

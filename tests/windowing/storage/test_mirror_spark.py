@@ -40,6 +40,7 @@ def check(spark: SparkSession, mirror: Mirror, table: Location, number: int) -> 
     assert protocol.min_reader_version == 1, "every reader opens it"
 
 
+@pytest.mark.slow
 def test_rows_that_are_marked_as_deleted_are_none(spark: SparkSession, tmp_path: Path) -> None:
     table = Location(str(tmp_path / "t"))
     empty = delta.parse_columns("key string, at timestamp, n bigint")

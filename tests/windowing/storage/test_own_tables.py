@@ -170,6 +170,7 @@ def test_rows_follow_the_version_that_was_read(
     assert numbers_in(own_tables.read(spark, path)) == [1, 2, 3, 4]
 
 
+@pytest.mark.slow
 def test_a_merge_that_changes_other_rows_is_reported(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -221,6 +221,7 @@ KEYS = st.sampled_from(["a", "A", "it's", 'say "x"', "", "ä", "a%"])
 PLACES = st.tuples(KEYS, st.sampled_from([-5, 0, 1, 2, 250_000_000_000]))
 
 
+@pytest.mark.slow
 @given(
     files=st.lists(st.dictionaries(PLACES, st.integers(0, 9), max_size=6), max_size=4),
     changed=st.dictionaries(PLACES, st.tuples(st.sampled_from("UD"), st.integers(10, 19))),

@@ -103,6 +103,7 @@ def make(spark: SparkSession, path: Path) -> Target:
     return target
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.deep)])
 def test_both_ways_to_merge_are_one(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int

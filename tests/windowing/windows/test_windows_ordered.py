@@ -72,6 +72,7 @@ def test_windows_of_keys_of_any_length_are_those_of_a_plain_loop(
         assert found == cut_by_loop(events, KINDS[kind]), seed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_windows_at_the_limits_of_blocks_are_those_of_a_plain_loop(
     kind: str, spark: SparkSession
@@ -84,6 +85,7 @@ def test_windows_at_the_limits_of_blocks_are_those_of_a_plain_loop(
     assert found == cut_by_loop(events, KINDS[kind])
 
 
+@pytest.mark.slow
 def test_a_key_with_many_windows_costs_little_more_than_one_with_a_single_window(
     spark: SparkSession,
 ) -> None:

@@ -20,6 +20,8 @@ from windowing.windows import aligned
 from windowing.windows.neighbours import cover_needed, keep_panes_beside, keep_windows_around
 from windowing.windows.together import identify, spread
 
+pytestmark = pytest.mark.slow
+
 WINDOWS: tuple[Aligned, ...] = (
     Tumbling("tens", Grid(10 * MINUTE), ()),
     Tumbling("hours", Grid(HOUR, 0, 7 * MINUTE), ()),
