@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,7 +22,9 @@ from windowing.storage.kept_open import has_commit
 SAMPLE = 5_000
 """How many records are looked at."""
 _BYTES = 4_000_000
-"""How much of a file is looked at, at most."""
+"""How much of a file is looked at, at most, if it has a record on each line."""
+_DOCUMENT_BYTES = 100_000_000
+"""How large a document of JSON may be, which is read as a whole."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,8 @@ def sample_file(file: Path) -> FileSample:
     if form is None:
         endings = [ending for kind in ("csv", "json", "parquet") for ending in list_endings(kind)]
         raise UsageError(f"--from {file}: its name ends in none of {join_names(endings)}")
+    if form.get("format") == "json" and len(form) > 1:
+        content = _read_document(file)
     return FileSample(file.name.removesuffix(GZIP), content, form)
 
 
@@ -82,12 +87,28 @@ def _read_beginning(file: Path) -> bytes:
     """Whole lines, or the first rows of a Parquet file as such a file."""
     if file.suffix == ".parquet":
         return _read_first_rows(file)
-    with gzip.open(file) if file.suffix == GZIP else file.open("rb") as opened:
+    with _open(file) as opened:
         content = opened.read(_BYTES)
         is_whole = len(content) < _BYTES
     lines = content.splitlines(keepends=True)
     whole = lines if is_whole else lines[:-1]
     return b"".join(whole[: SAMPLE + 1])
+
+
+def _read_document(file: Path) -> bytes:
+    with _open(file) as opened:
+        content = opened.read(_DOCUMENT_BYTES + 1)
+    if len(content) > _DOCUMENT_BYTES:
+        raise UsageError(
+            f"--from {file}: is one document of more than {_DOCUMENT_BYTES // 1_000_000} MB; name "
+            "a smaller one like it"
+        )
+    return content
+
+
+def _open(file: Path) -> IO[bytes]:
+    # A file of gzip is one of bytes, which its type does not say.
+    return cast("IO[bytes]", gzip.open(file)) if file.suffix == GZIP else file.open("rb")
 
 
 def _read_first_rows(file: Path) -> bytes:

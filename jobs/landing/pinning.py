@@ -12,7 +12,7 @@ from jobs.landing.reading import Sorted, leave_strangers, read_records
 from windowing.columns import WHY
 from windowing.errors import SpecError, UsageError
 from windowing.ingest.columns import PinnedColumn, read_columns, render_columns, render_lines
-from windowing.ingest.frame import Records
+from windowing.ingest.frame import Records, select_objects
 from windowing.ingest.inference import TEXT, Guess, guess_type
 from windowing.ingest.names import name_columns
 from windowing.ingest.rule import describe_names
@@ -169,6 +169,8 @@ def _infer_json(spark: SparkSession, files: Files, found: Sorted) -> dict[str, s
     if not found.files:
         return {}
     records = landed_files.read_json(spark, files.folder, found.files, spans=files.multiline)
+    if files.records:
+        records = select_objects(records, files.records)
     return {name: kind for name, kind in records.dtypes if name != "_corrupt_record"}
 
 

@@ -131,7 +131,8 @@ def _read_group(
     if files.format == "parquet":
         return frame.take_parquet(landed_files.read_parquet(spark, files.folder, some), pinned)
     if files.format == "json" and files.multiline:
-        return frame.split_spanning_json(landed_files.read_whole(spark, files.folder, some), pinned)
+        whole = landed_files.read_whole(spark, files.folder, some)
+        return frame.split_spanning_json(whole, pinned, files.records)
     if files.format == "csv" and files.multiline:
         options = frame.csv_options(files.csv, spans=True)
         rows = landed_files.read_spanning_csv(spark, files.folder, some, len(names), options)

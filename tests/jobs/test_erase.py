@@ -191,6 +191,7 @@ def test_an_erasure_that_ends_anywhere_is_finished(spark: SparkSession, tmp_path
     check_erasure(life, interrupt_everywhere)
 
 
+@pytest.mark.slow
 def test_the_next_run_goes_on_without_the_key(life: Life) -> None:
     """In hourly windows, in refused rows and in the watermark, however far ahead it is."""
     lab = life.lab
@@ -224,6 +225,7 @@ def test_a_backfill_leaves_the_key_out(life: Life) -> None:
     assert validate(lab.spark, lab.pipeline).passed
 
 
+@pytest.mark.slow
 def test_the_key_is_read_again_once_that_is_lifted(life: Life) -> None:
     lab = life.lab
     entries = len(read_history(lab.pipeline).entries)

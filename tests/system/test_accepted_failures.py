@@ -14,6 +14,8 @@ from jobs.backfill import backfill
 from tests.support.trips_with_suite import Trips, at, make_trips
 from windowing.ledger.table import read_history
 
+pytestmark = pytest.mark.slow
+
 BETWEEN = "expect_column_values_to_be_between(n)"
 
 
@@ -53,7 +55,6 @@ def report_of(trips: Trips) -> str:
     return trips.pipeline.table("_report.html").local.read_text()
 
 
-@pytest.mark.slow
 def test_it_stays_accepted_after_runs_that_change_other_windows(trips: Trips) -> None:
     trips.land(("d", "JFK", at(70), 4))
     ran = trips("run", "--validate", "--json")
@@ -64,13 +65,11 @@ def test_it_stays_accepted_after_runs_that_change_other_windows(trips: Trips) ->
     assert reasons(trips) == ["two cars are usual"]
 
 
-@pytest.mark.slow
 def test_it_stays_accepted_where_a_backfill_computed_the_same_rows_again(trips: Trips) -> None:
     backfill(trips.spark, trips.pipeline, at(0), at(60))
     assert reasons(trips) == ["two cars are usual"]
 
 
-@pytest.mark.slow
 def test_another_row_that_fails_is_not_accepted(trips: Trips) -> None:
     trips.land(("e", "JFK", at(4), 1))
     trips("run", "--validate")
@@ -90,7 +89,6 @@ def test_another_row_that_fails_is_not_accepted(trips: Trips) -> None:
     assert reasons(trips) == ["JFK as well"]
 
 
-@pytest.mark.slow
 def test_an_accepted_window_that_changes_is_looked_at_again(trips: Trips) -> None:
     trips.land(("f", "EWR", at(5), 9))
     trips("run", "--validate")
@@ -108,7 +106,6 @@ def test_a_stricter_limit_was_not_accepted(trips: Trips) -> None:
     assert reasons(trips) == ["three even"]
 
 
-@pytest.mark.slow
 def test_nothing_stays_accepted_once_all_has_passed(trips: Trips) -> None:
     trips.expect(3)
     trips.land(("g", "LGA", at(6), 2))

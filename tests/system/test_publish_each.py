@@ -15,6 +15,8 @@ from jobs.show import Wanted, show_windows
 from tests.support.trips_with_suite import SPEC, Trips, at, make_trips
 from windowing.ledger.table import read_history
 
+pytestmark = pytest.mark.slow
+
 TWO = (
     SPEC.replace("  hourly:", "  daily: {kind: tumbling, size: 1 day}\n  hourly:")
     + "publish: each\n"
@@ -44,7 +46,6 @@ def trips(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Trip
     return trips
 
 
-@pytest.mark.slow
 def test_an_output_that_was_never_published_is_left_out(trips: Trips) -> None:
     trips("validate", code=3)
     found = published(trips)
@@ -72,7 +73,6 @@ def test_once_it_passes_it_is_published_with_the_others(trips: Trips) -> None:
     assert read_history(trips.pipeline).is_published
 
 
-@pytest.mark.slow
 def test_held_back_again_it_stays_as_it_was_and_closes_by_its_own_run(trips: Trips) -> None:
     trips.land(("d", "EWR", at(4), 1), ("e", "JFK", at(200), 1))
     trips("run", "--validate")
@@ -101,7 +101,6 @@ def test_held_back_again_it_stays_as_it_was_and_closes_by_its_own_run(trips: Tri
     assert shown == [{**output, "changes": None} for output in found["outputs"].values()]
 
 
-@pytest.mark.slow
 def test_a_run_that_leaves_it_broken_brings_the_others_on(trips: Trips) -> None:
     trips.land(("f", "LGA", at(210), 1))
     ran = json.loads(trips("run", "--validate", "--json").stdout)
@@ -119,7 +118,6 @@ def test_a_reason_publishes_it_with_the_others(trips: Trips) -> None:
     trips("validate")
 
 
-@pytest.mark.slow
 def test_where_every_output_fails_nothing_is_published(trips: Trips) -> None:
     folder = trips.root / "expectations"
     suite = (folder / "trips.yaml").read_text()

@@ -10,6 +10,7 @@ from itertools import chain
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from windowing.columns import FILE, RECORD, WHY
 from windowing.rows import column_named
@@ -183,21 +184,63 @@ def split_json(lines: DataFrame, pinned: Iterable[str]) -> Records:
     return _records_of_json(split.withColumn(WHY, why), pinned)
 
 
-def split_spanning_json(whole: DataFrame, pinned: Iterable[str]) -> Records:
-    """The same of files that are one object, or one list of objects, on any number of lines."""
+def split_spanning_json(
+    whole: DataFrame, pinned: Iterable[str], path: Sequence[str] = ()
+) -> Records:
+    """The same of files that are one object, or one list of objects, on any number of lines.
+
+    With a `path` the records are the objects of the list that each of those has there. A file with
+    an empty list has none.
+    """
     text = F.trim(F.translate(F.col(RECORD), "\ufeff\r\n\t", "    "))
     as_list = F.when(F.startswith(text, F.lit("[")), text).otherwise(
         F.concat(F.lit("["), text, F.lit("]"))
     )
-    objects = F.from_json(as_list, f"array<{_OBJECT}>")
+    objects = _find_objects(as_list, path)
     split = (
         whole.where(text != "")
         .withColumn("__objects", objects)
+        .where(F.coalesce(F.size("__objects") > 0, F.lit(True)))
         .select(FILE, F.col(RECORD).alias("__whole"), F.explode_outer("__objects").alias(_FIELDS))
     )
     record = F.coalesce(F.to_json(F.col(_FIELDS)), F.col("__whole"))
-    why = F.when(F.col(_FIELDS).isNull(), "is no JSON object and no list of them")
+    wrong = "is no JSON object and no list of them"
+    if path:
+        wrong = f"has no list of JSON objects in {'.'.join(path)}"
+    why = F.when(F.col(_FIELDS).isNull(), wrong)
     return _records_of_json(split.withColumns({RECORD: record, WHY: why}), pinned)
+
+
+def select_objects(documents: DataFrame, path: Sequence[str]) -> DataFrame:
+    """The objects of the lists that documents have at `path`, with typed columns; else no column.
+
+    [columns that Spark has inferred] -> [columns of the objects].
+    """
+    kind: T.DataType = documents.schema
+    for name in path:
+        if not isinstance(kind, T.StructType) or name not in kind.names:
+            return documents.select()
+        kind = kind[name].dataType
+    if not isinstance(kind, T.ArrayType) or not isinstance(kind.elementType, T.StructType):
+        return documents.select()
+    of_path = ".".join(f"`{name}`" for name in path)
+    return documents.select(F.explode(of_path).alias(_FIELDS)).select(f"{_FIELDS}.*")
+
+
+def _find_objects(as_list: Column, path: Sequence[str]) -> Column:
+    """The objects of a list, or those of the lists that its objects have at `path`; else NULL."""
+    kind = f"array<{_OBJECT}>"
+    if not path:
+        return F.from_json(as_list, kind)
+    for name in reversed(path):
+        kind = f"struct<`{name}`: {kind}>"
+
+    def find_list(document: Column) -> Column:
+        for name in path:
+            document = document.getField(name)
+        return document
+
+    return F.flatten(F.transform(F.from_json(as_list, f"array<{kind}>"), find_list))
 
 
 def _records_of_json(split: DataFrame, pinned: Iterable[str]) -> Records:

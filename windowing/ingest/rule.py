@@ -18,7 +18,7 @@ MOST_FILES = 1_000
 
 _ENDINGS: Mapping[str, tuple[str, ...]] = {
     "csv": (".csv", ".tsv", ".txt"),
-    "json": (".json", ".jsonl", ".ndjson"),
+    "json": (".json", ".jsonl", ".ndjson", ".geojson"),
     "parquet": (".parquet",),
 }
 """By format how the names of files end; all but Parquet files may be compressed by gzip."""

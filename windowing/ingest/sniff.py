@@ -10,6 +10,8 @@ from windowing.ingest.rule import has_format
 _BOM = "\ufeff"
 _LINES = 100
 """How many lines are looked at."""
+_GEOJSON = re.compile(rb'\A[^\[]*"type"\s*:\s*"FeatureCollection"')
+"""Its type stands before the list of its features."""
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 _COMMA = re.compile(r"[+-]?\d+,\d+")
 _GROUPS_BEFORE_COMMA = re.compile(r"[+-]?\d{1,3}(\.\d{3})+(,\d+)?")
@@ -22,11 +24,18 @@ def guess_form(name: str, beginning: bytes) -> dict[str, object] | None:
 
     Those at their default are left out. None where its name has no ending that is known.
     """
-    for form in ("parquet", "json"):
-        if has_format(name, form):
-            is_list = form == "json" and beginning.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] == b"["
-            return {"format": form, **({"multiline": True} if is_list else {})}
+    if has_format(name, "parquet"):
+        return {"format": "parquet"}
+    if has_format(name, "json"):
+        return {"format": "json", **_guess_document(beginning)}
     return _guess_csv(beginning) if has_format(name, "csv") else None
+
+
+def _guess_document(beginning: bytes) -> dict[str, object]:
+    """Whether a file is one document of JSON, a list or GeoJSON; else each line is an object."""
+    if beginning.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] == b"[":
+        return {"multiline": True}
+    return {"records": "features"} if _GEOJSON.search(beginning) else {}
 
 
 def _guess_csv(beginning: bytes) -> dict[str, object]:

@@ -22,7 +22,8 @@ def build_files(written: FilesDocument, name: str, base: Base) -> Files:
         format=written.format,
         on_new_column=written.on_new_column,
         on_unfit_value=written.on_unfit_value,
-        multiline=written.multiline,
+        multiline=written.multiline or written.records is not None,
+        records=_split_path(written.records),
         csv=_build_csv(written),
     )
 
@@ -63,16 +64,27 @@ def _resolve_columns(written: FilesDocument, name: str, base: Base) -> str:
 def _check_format(written: FilesDocument) -> None:
     """Raises for a field that says nothing of files of this format."""
     fields = FilesDocument.model_fields
-    for name in (*_OF_CSV, "multiline"):
-        if getattr(written, name) == fields[name].default or written.format == "csv":
+    formats = {**dict.fromkeys(_OF_CSV, ("csv",)), "multiline": ("csv", "json")}
+    formats["records"] = ("json",)
+    for name, allowed in formats.items():
+        if getattr(written, name) == fields[name].default or written.format in allowed:
             continue
-        if name == "multiline" and written.format == "json":
-            continue
-        only = "csv and json" if name == "multiline" else "csv"
+        only = " and ".join(allowed)
         raise SpecError(
             f"source.files.{name}",
             f"is for format {only}, and the format is {written.format}; leave it out",
         )
+
+
+def _split_path(written: str | None) -> tuple[str, ...]:
+    """The names of `records`, from the outermost one; SpecError where one of them is empty."""
+    path = () if written is None else tuple(written.split("."))
+    if not all(path) or "`" in "".join(path):
+        raise SpecError(
+            "source.files.records",
+            f"{quote_value(written)} names no field of JSON; write it as features or data.items",
+        )
+    return path
 
 
 def _build_csv(written: FilesDocument) -> CsvForm:

@@ -51,6 +51,7 @@ class Files:
     """The files in `folder` that are appended to the source table.
 
     `columns` is the file that pins names and types. `multiline`: whether records span lines.
+    `records` is where an object of JSON has the list of its records; empty where it is one itself.
     """
 
     folder: Location
@@ -59,6 +60,7 @@ class Files:
     on_new_column: str = "rescue"
     on_unfit_value: str = "quarantine"
     multiline: bool = False
+    records: tuple[str, ...] = ()
     csv: CsvForm = CsvForm()
 
 

@@ -207,6 +207,12 @@ def test_a_project_of_a_table_takes_no_files() -> None:
         ("a.csv", b"", {}),
         ("a.jsonl", b'{"a": 1}\n', {"format": "json"}),
         ("a.json", b' [{"a": 1}]', {"format": "json", "multiline": True}),
+        (
+            "a.geojson",
+            b'{"type":"FeatureCollection","metadata":{"n": 1},"features":[{"type":"Feature"}]}',
+            {"format": "json", "records": "features"},
+        ),
+        ("a.json", b'{"type": "Feature", "of": ["FeatureCollection"]}', {"format": "json"}),
         ("a.parquet", b"PAR1", {"format": "parquet"}),
         ("a.xlsx", b"PK", None),
     ],

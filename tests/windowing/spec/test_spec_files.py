@@ -47,6 +47,11 @@ def test_every_field_is_read() -> None:
     assert (found.multiline, found.on_new_column, found.on_unfit_value) == (True, "add", "rescue")
 
 
+def test_a_document_with_a_list_of_records_spans_lines() -> None:
+    found = files_of(format="json", records="data.items")
+    assert (found.records, found.multiline) == (("data", "items"), True)
+
+
 def test_columns_lie_beside_the_spec(tmp_path: Path) -> None:
     spec = tmp_path / "pipelines" / "shop.yaml"
     spec.parent.mkdir()
@@ -88,6 +93,12 @@ def test_columns_lie_beside_the_spec(tmp_path: Path) -> None:
             "source.files.multiline",
             "is for format csv and json",
         ),
+        (
+            {"records": "features"},
+            "source.files.records",
+            "is for format json, and the format is csv",
+        ),
+        ({"format": "json", "records": "a..b"}, "source.files.records", "names no field of JSON"),
         ({"columns": "s3://bucket/columns.yaml"}, "source.files.columns", "not on this machine"),
         ({"columns": None}, "source.files.columns", "is missing"),
     ],

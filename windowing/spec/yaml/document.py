@@ -92,6 +92,12 @@ class FilesDocument(Document):
         description="whether a value in quotes may contain line breaks (CSV), or one record "
         "may span lines (JSON)",
     )
+    records: Annotated[str, require_text("the name of a field such as features")] | None = Field(
+        None,
+        description="the field of a JSON document that has the list of its records, such as "
+        "features of GeoJSON or data.items; each file is then one document",
+        examples=["features"],
+    )
     decimal: Literal[".", ","] = Field(
         ".", description="what stands before the decimals of a number in CSV"
     )
