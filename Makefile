@@ -48,7 +48,7 @@ test-without-jvm: setup
 
 test-measured: setup ## all tests that start no JVM, and whether they reach enough of the rules (minutes)
 	@mkdir -p build/coverage
-	@$(TIMED) $(PYTEST) -m "not spark and $(QUICK)" --cov --cov-report= tests
+	@$(TIMED) $(PYTEST) -m "not spark and $(QUICK)" -n logical --dist worksteal --cov --cov-report= tests
 	@$(PY) -m tests.support.coverage_floors
 
 # One after the other, because the two processes with a JVM take most of two cores.
