@@ -59,6 +59,10 @@ class Cluster:
         """Whether an executor has called it."""
         return (self.home / "called").exists()
 
+    def forget_python(self) -> None:
+        """As if no executor had called it."""
+        (self.home / "called").unlink()
+
     def variables(self) -> dict[str, str]:
         """The environment of a process with a session on the cluster."""
         return {
