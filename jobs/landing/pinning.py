@@ -9,10 +9,10 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from jobs.landing.reading import Sorted, leave_strangers, read_records
-from windowing.columns import WHY
+from windowing.columns import RECORD, WHY
 from windowing.errors import SpecError, UsageError
 from windowing.ingest.columns import PinnedColumn, read_columns, render_columns, render_lines
-from windowing.ingest.frame import Records, select_objects
+from windowing.ingest.frame import Records
 from windowing.ingest.inference import TEXT, Guess, guess_type
 from windowing.ingest.names import name_columns
 from windowing.ingest.rule import describe_names
@@ -168,10 +168,24 @@ def _guess_all(spark: SparkSession, files: Files, found: Sorted) -> dict[str, Gu
 def _infer_json(spark: SparkSession, files: Files, found: Sorted) -> dict[str, str]:
     if not found.files:
         return {}
-    records = landed_files.read_json(spark, files.folder, found.files, spans=files.multiline)
     if files.records:
-        records = select_objects(records, files.records)
+        return _infer_of_documents(spark, files, found)
+    records = landed_files.read_json(spark, files.folder, found.files, spans=files.multiline)
     return {name: kind for name, kind in records.dtypes if name != "_corrupt_record"}
+
+
+def _infer_of_documents(spark: SparkSession, files: Files, found: Sorted) -> dict[str, str]:
+    """The types of some records of the lists that documents have, without files that have none."""
+    texts = []
+    for records in read_records(spark, files, found, ()):
+        right = records.rows.where(F.col(WHY).isNull()).select(RECORD)
+        texts += right.limit(SAMPLE).toArrow().column(0).to_pylist()
+    as_list = F.lit(f"[{','.join(texts[:SAMPLE])}]")
+    (row,) = spark.range(1).select(F.schema_of_json(as_list)).collect()
+    kind = T.DataType.fromDDL(row[0])
+    if not isinstance(kind, T.ArrayType) or not isinstance(kind.elementType, T.StructType):
+        return {}
+    return {field.name: field.dataType.simpleString() for field in kind.elementType}
 
 
 def _sample(records: Records, guesses: dict[str, Guess]) -> dict[str, list[str | None]]:

@@ -151,17 +151,18 @@ def test_local_times_over_both_changes_of_the_clock(
     os.chdir("shops")
     # A time with an offset is an instant, so no zone is proposed.
     zone = () if with_offset else (("zone: UTC ", "zone: Europe/Berlin "),)
-    more = (
-        "windows:\n"
+    # How long the proposed windows are follows from the first records of the file.
+    proposed = Path("shops.yaml").read_text().partition("windows:\n")[2].partition("schedule:")[0]
+    windows = (
         "  utc: {kind: tumbling, size: 1 hour}\n"
         "  hourly: {kind: tumbling, size: 1 hour, zone: Europe/Berlin}\n"
+        "  daily: {kind: tumbling, size: 1 day, zone: Europe/Berlin}\n"
     )
     correct(
         "shops.yaml",
         *zone,
         ("aggregates:\n", "aggregates:\n  items: sum(items)\n"),
-        ("windows:\n", more),
-        ("{kind: tumbling, size: 1 day}", "{kind: tumbling, size: 1 day, zone: Europe/Berlin}"),
+        (proposed, windows),
     )
     taken, done = publish(tidemark, "shops")
     os.chdir("..")

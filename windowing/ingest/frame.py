@@ -10,7 +10,6 @@ from itertools import chain
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
 from windowing.columns import FILE, RECORD, WHY
 from windowing.rows import column_named
@@ -209,22 +208,6 @@ def split_spanning_json(
         wrong = f"has no list of JSON objects in {'.'.join(path)}"
     why = F.when(F.col(_FIELDS).isNull(), wrong)
     return _records_of_json(split.withColumns({RECORD: record, WHY: why}), pinned)
-
-
-def select_objects(documents: DataFrame, path: Sequence[str]) -> DataFrame:
-    """The objects of the lists that documents have at `path`, with typed columns; else no column.
-
-    [columns that Spark has inferred] -> [columns of the objects].
-    """
-    kind: T.DataType = documents.schema
-    for name in path:
-        if not isinstance(kind, T.StructType) or name not in kind.names:
-            return documents.select()
-        kind = kind[name].dataType
-    if not isinstance(kind, T.ArrayType) or not isinstance(kind.elementType, T.StructType):
-        return documents.select()
-    of_path = ".".join(f"`{name}`" for name in path)
-    return documents.select(F.explode(of_path).alias(_FIELDS)).select(f"{_FIELDS}.*")
 
 
 def _find_objects(as_list: Column, path: Sequence[str]) -> Column:
