@@ -20,7 +20,8 @@ from jobs.show import Wanted, show_windows
 from windowing.advise.advice import Wanted as WantedShares
 from windowing.advise.advice import is_forever
 from windowing.advise.reading import Asked
-from windowing.errors import UsageError
+from windowing.columns import FILE
+from windowing.errors import SpecError, UsageError
 from windowing.ingest.columns import PinnedColumn, read_columns
 from windowing.ingest.project import Origin, render_project
 from windowing.ingest.proposal import Proposal, Proposed, propose, write_length
@@ -30,11 +31,13 @@ from windowing.report.rule import RunReport
 from windowing.source import table as source
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline
+from windowing.spec.reserved import check_output_columns
 from windowing.storage import delta
 
 DROP = "drop"
-_HISTORY = 500_000
-"""How many events of a table are looked at, to see how late they came."""
+_HISTORY = 5_000_000
+"""How many rows a table may have for its history to be looked at."""
+_YAML_WORDS = ("true", "false", "null")
 
 
 @dataclass(frozen=True)
@@ -86,10 +89,11 @@ def propose_project(spark: SparkSession, name: str, sample: Sample) -> Project:
         seen = f"{taken.read:,} records of {sample.name}"
         if isinstance(sample, TableSample):
             texts = render_project(name, taken.origin, proposal, taken.columns, seen)
-            proposal = _ask_history(spark, _load(home, name, texts), proposal)
+            proposal = _ask_history(spark, _load(home, sample, name, texts), proposal)
         texts = render_project(name, taken.origin, proposal, taken.columns, seen)
         played = Origin(_name_played(name), taken.origin.files)
-        pipeline = _load(home, name, render_project(name, played, proposal, taken.columns, seen))
+        played_texts = render_project(name, played, proposal, taken.columns, seen)
+        pipeline = _load(home, sample, name, played_texts)
         report = run(spark, pipeline)
         (window,) = pipeline.windows
         shown = show_windows(spark, pipeline, window, Wanted(limit=10), published=False, as_of=None)
@@ -114,10 +118,15 @@ def _find_played(home: Path, name: str) -> Location:
     return Location(str(home / "lake" / "bronze" / name))
 
 
-def _load(home: Path, name: str, texts: Mapping[str, str]) -> Pipeline:
+def _load(home: Path, sample: Sample, name: str, texts: Mapping[str, str]) -> Pipeline:
     for file in ("tidemark.toml", f"{name}.yaml"):
         (home / file).write_text(texts[file])
-    return load_pipeline(home / f"{name}.yaml", "dev")
+    try:
+        return load_pipeline(home / f"{name}.yaml", "dev")
+    except SpecError as error:
+        # Its own text begins with a file that is gone when a person reads it.
+        wrong = f"{error.field}: {error.message}"
+        raise UsageError(f"from {sample.name} no spec can be proposed: {wrong}") from error
 
 
 def _take_file(spark: SparkSession, home: Path, name: str, sample: FileSample) -> _Taken:
@@ -167,9 +176,13 @@ def _take_table(spark: SparkSession, home: Path, name: str, sample: TableSample)
     Columns whose names a spec would have to put in backticks are left out.
     """
     pipeline = load_pipeline(_describe_sample(home, name, sample.table, {}))
-    names = [c for c in source.checked_schema(spark, pipeline).names if c.isidentifier()]
+    names = [c for c in source.checked_schema(spark, pipeline).names if _can_be_proposed(c)]
+    if not names:
+        raise UsageError(f"no column of {sample.table} has a name that a spec has without quotes")
     copied = _find_played(home, name)
-    delta.append_to_source(source.read(spark, pipeline).select(*names).limit(SAMPLE), copied)
+    rows = source.read(spark, pipeline).select(*names).limit(SAMPLE)
+    # Fields of structs may have names that Delta has to map.
+    delta.append_to_source(rows, copied, properties=delta.properties(rows.schema))
     kept = delta.read(spark, copied)
     read = kept.count()
     if not read:
@@ -178,13 +191,32 @@ def _take_table(spark: SparkSession, home: Path, name: str, sample: TableSample)
     return _Taken(Origin(sample.table.text), columns, read)
 
 
+def _can_be_proposed(column: str) -> bool:
+    """Whether a spec may name the column, without quotes or backticks, wherever a column stands."""
+    if not column.isidentifier() or column.lower() in _YAML_WORDS:
+        return False
+    try:
+        check_output_columns((column,), ())
+    except SpecError:
+        return False
+    return True
+
+
 def _propose_parts(spark: SparkSession, home: Path, name: str, sample: Sample) -> Proposal:
     rows = delta.read(spark, _find_played(home, name)).limit(SAMPLE).toArrow().to_pylist()
     proposal = propose(rows)
     if proposal is None:
+        passed_over = ""
+        if isinstance(sample, TableSample):
+            passed_over = " (those whose names a spec has to quote are passed over)"
         raise UsageError(
-            f"no column of {sample.name} has times, which events need; add one, or begin without "
-            "--from and write the spec by hand"
+            f"no column of {sample.name} has times, which events need{passed_over}; add one, or "
+            "begin without --from and write the spec by hand"
+        )
+    if isinstance(sample, TableSample) and proposal.key.value == f"[{FILE}]":
+        raise UsageError(
+            f"no column of {sample.name} is text or a whole number, so windows have no key; add "
+            "one, or begin without --from and write the spec by hand"
         )
     return proposal
 
@@ -194,13 +226,16 @@ def _ask_history(spark: SparkSession, pipeline: Pipeline, proposal: Proposal) ->
 
     The order of rows in a table says nothing about when they came.
     """
-    advice = advise(pipeline, Asked(rows=_HISTORY), WantedShares(), lambda: spark)
-    cost = advice.proposed
+    cost, unknown = None, "its history is too large to be read here"
+    if source.read(spark, pipeline).count() <= _HISTORY:
+        advice = advise(pipeline, Asked(rows=_HISTORY), WantedShares(), lambda: spark)
+        cost = advice.proposed
+        unknown = advice.unknown or "no event came after the first ones"
     if cost is None:
         return replace(
             proposal,
-            delay=Proposed("0 seconds", advice.unknown or "no event of the table came late"),
-            allowed_lateness=Proposed("forever", "until `tidemark advise` knows how late they are"),
+            delay=Proposed("0 seconds", f"{unknown}; `tidemark advise` proposes one"),
+            allowed_lateness=Proposed("forever", "as long as it is not known how late events come"),
         )
     on_time = cost.events - cost.missing - cost.correcting
     counted = cost.events - cost.missing

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,43 +57,61 @@ def find_sample(text: str) -> Sample:
 
     SpecError for a path that the source of a pipeline can't have.
     """
-    path = Path(text)
-    if path.is_file():
-        return sample_file(path)
-    table = Location(resolve_directory("--from", text, Base(os.getcwd())))
+    table = _locate(text)
+    try:
+        if table.is_local and table.local.is_file():
+            return sample_file(table.local)
+    except OSError as error:
+        raise UsageError(f"--from {text}: can't be read ({error.strerror})") from error
     with errors_explained(table):
         if has_commit(table):
             return TableSample(table)
-    is_missing = table.is_local and not path.exists()
+    is_missing = table.is_local and not table.local.exists()
     what = "there is no such file or folder" if is_missing else "there is no Delta table"
     raise UsageError(f"--from {text}: {what}; name a file, or a Delta table by its path or URL")
+
+
+def find_file(text: str) -> Path:
+    """The path of a file that --from names, which may be a URI."""
+    return _locate(text).local
+
+
+def _locate(text: str) -> Location:
+    return Location(resolve_directory("--from", text, Base(os.getcwd())))
+
+
+def check_apart(folder: Path, sample: TableSample) -> None:
+    """UsageError for a folder in the directory of the table, where a VACUUM deletes files."""
+    if sample.table.contains(Location(str(folder.absolute()))):
+        raise UsageError(f"{folder} lies in the table {sample.table}; name a folder elsewhere")
 
 
 def sample_file(file: Path) -> FileSample:
     """Some thousand records from the beginning of a file; UsageError for one that is not read."""
     try:
-        content = _read_beginning(file)
-    except OSError as error:
-        raise UsageError(f"--from {file}: can't be read ({error.strerror})") from error
-    form = guess_form(file.name, content)
+        content, form = _read_sample(file)
+    except (OSError, EOFError, zlib.error) as error:
+        why = getattr(error, "strerror", None) or "it is cut off or damaged"
+        raise UsageError(f"--from {file}: can't be read ({why})") from error
     if form is None:
         endings = [ending for kind in ("csv", "json", "parquet") for ending in list_endings(kind)]
         raise UsageError(f"--from {file}: its name ends in none of {join_names(endings)}")
-    if form.get("format") == "json" and len(form) > 1:
-        content = _read_document(file)
     return FileSample(file.name.removesuffix(GZIP), content, form)
 
 
-def _read_beginning(file: Path) -> bytes:
-    """Whole lines, or the first rows of a Parquet file as such a file."""
+def _read_sample(file: Path) -> tuple[bytes, Mapping[str, object] | None]:
+    """Whole lines, a whole document of JSON, or the first rows of Parquet; how it is read."""
     if file.suffix == ".parquet":
-        return _read_first_rows(file)
+        return _read_first_rows(file), guess_form(file.name, b"")
     with _open(file) as opened:
-        content = opened.read(_BYTES)
-        is_whole = len(content) < _BYTES
-    lines = content.splitlines(keepends=True)
-    whole = lines if is_whole else lines[:-1]
-    return b"".join(whole[: SAMPLE + 1])
+        beginning = opened.read(_BYTES)
+    form = guess_form(file.name, beginning)
+    if form is not None and form["format"] == "json" and len(form) > 1:
+        return _read_document(file), form
+    lines = beginning.splitlines(keepends=True)
+    whole = lines if len(beginning) < _BYTES else lines[:-1]
+    content = b"".join(whole[: SAMPLE + 1])
+    return content, guess_form(file.name, content)
 
 
 def _read_document(file: Path) -> bytes:

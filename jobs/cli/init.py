@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     "--from",
     "given",
     metavar="FILE|TABLE",
+    type=click.Path(),
     help="Propose the pipeline from this file (CSV, JSON lines or Parquet), or from a Delta table "
     "by its path or URL.",
 )
@@ -40,12 +41,14 @@ def init(folder: Path, *, given: str | None, printer: Printer) -> None:
     """
     require_spark_extra()
     from jobs.init import check_free, propose_project, write_project
-    from jobs.init_sample import TableSample, find_sample
+    from jobs.init_sample import TableSample, check_apart, find_sample
     from jobs.sessions.profiles import TINY
 
     check_free(folder)
     name = _name_pipeline(folder)
     sample = _sample_orders() if given is None else find_sample(given)
+    if isinstance(sample, TableSample):
+        check_apart(folder, sample)
     project = propose_project(open_to_read(TINY), name, sample)
     _print(printer, project, sample)
     write_project(project, folder, _find_landed(given, sample))
@@ -80,13 +83,14 @@ def _sample_orders() -> "Sample":
 
 def _find_landed(given: str | None, sample: "Sample") -> "dict[str, Path | bytes]":
     """The file that lies in the drop folder from the beginning, by its name."""
-    from jobs.init_sample import FileSample
+    from jobs.init_sample import FileSample, find_file
 
     if not isinstance(sample, FileSample):
         return {}
     if given is None:
         return {sample.name: sample.content}
-    return {Path(given).name: Path(given)}
+    file = find_file(given)
+    return {file.name: file}
 
 
 def _print(printer: Printer, project: "Project", sample: "Sample") -> None:

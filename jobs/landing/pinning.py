@@ -1,5 +1,6 @@
 """The pinned columns of a pipeline's files: read, or inferred from the first files and written."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from windowing.columns import RECORD, WHY
 from windowing.errors import SpecError, UsageError
 from windowing.ingest.columns import PinnedColumn, read_columns, render_columns, render_lines
 from windowing.ingest.frame import Records
-from windowing.ingest.inference import TEXT, Guess, guess_type
+from windowing.ingest.inference import TEXT, Guess, guess_type, infer_objects
 from windowing.ingest.names import name_columns
 from windowing.ingest.rule import describe_names
 from windowing.spec.pipeline import Files
@@ -180,12 +181,7 @@ def _infer_of_documents(spark: SparkSession, files: Files, found: Sorted) -> dic
     for records in read_records(spark, files, found, ()):
         right = records.rows.where(F.col(WHY).isNull()).select(RECORD)
         texts += right.limit(SAMPLE).toArrow().column(0).to_pylist()
-    as_list = F.lit(f"[{','.join(texts[:SAMPLE])}]")
-    (row,) = spark.range(1).select(F.schema_of_json(as_list)).collect()
-    kind = T.DataType.fromDDL(row[0])
-    if not isinstance(kind, T.ArrayType) or not isinstance(kind.elementType, T.StructType):
-        return {}
-    return {field.name: field.dataType.simpleString() for field in kind.elementType}
+    return infer_objects(map(json.loads, texts))
 
 
 def _sample(records: Records, guesses: dict[str, Guess]) -> dict[str, list[str | None]]:

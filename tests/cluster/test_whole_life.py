@@ -83,7 +83,7 @@ def test_executors_have_the_keys_and_no_setting_has(
 def test_no_executor_has_started_a_python(session: SparkSession, cluster: Cluster) -> None:
     assert not cluster.python_was_called
     with pytest.raises(Exception):  # noqa: B017, PT011 whatever Spark makes of it
-        session.range(1).select(F.udf(lambda n: n)("id")).collect()
+        session.range(0, 1, 1, 1).select(F.udf(lambda n: n)("id")).collect()
     assert cluster.python_was_called, "one that had would have been seen"
     cluster.forget_python()
 

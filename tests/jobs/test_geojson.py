@@ -8,6 +8,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from jobs.ingest import ingest
+from jobs.init import propose_project, write_project
+from jobs.init_sample import find_sample
 from jobs.run import run
 from jobs.show import Wanted, show_windows
 from tests.support.drop_folder import DropFolder
@@ -49,6 +52,20 @@ def count_hours(feeds: list[list[dict[str, Any]]]) -> dict[tuple[str, int], tupl
         n, strongest = found.get((quaked["net"], hour), (0, 0.0))
         found[quaked["net"], hour] = (n + 1, max(strongest, quaked["mag"] or 0.0))
     return found
+
+
+def test_a_pipeline_is_proposed_from_a_feed(spark: SparkSession, tmp_path: Path) -> None:
+    rng = Random(6)
+    file = tmp_path / "week.geojson"
+    file.write_text(document([quake(rng, n) for n in range(80)]))
+    project = propose_project(spark, "quakes", find_sample(str(file)))
+    assert (project.read, project.report.accepted, project.quarantined) == (80, 80, 0)
+    assert project.proposal.key.value == "[properties.net]"
+    folder = tmp_path / "quakes"
+    write_project(project, folder, {file.name: file})
+    pipeline = load_pipeline(folder / "quakes.yaml")
+    assert ingest(spark, pipeline).appended == 80
+    assert run(spark, pipeline).accepted == 80
 
 
 def test_windows_of_a_feed_are_those_of_a_plain_loop(spark: SparkSession, tmp_path: Path) -> None:

@@ -156,6 +156,28 @@ def test_nothing_is_proposed_from_an_empty_table(spark: SparkSession, tmp_path: 
         propose_project(spark, "sales", find_sample(table.text))
 
 
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        ("at timestamp, value double", "is text or a whole number, so windows have no key"),
+        ("`the time` timestamp, shop string", "has times, which events need \\(those whose names"),
+        ("`the time` timestamp", "has a name that a spec has without quotes"),
+        ("at timestamp, shop struct<`the name`: string>", "so windows have no key"),
+    ],
+)
+def test_a_table_without_what_events_need_is_one_sentence(
+    columns: str, says: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    table = Location(str(tmp_path / "sales"))
+    kinds = delta.parse_columns(columns)
+    delta.create(spark, table, kinds, delta.properties(kinds))
+    values = {"at": datetime(2026, 3, 2, tzinfo=UTC), "the time": datetime(2026, 3, 2, tzinfo=UTC)}
+    row = {name: values.get(name) for name in kinds.names}
+    delta.append(delta.rows(spark, [row], columns), table)
+    with pytest.raises(UsageError, match=says):
+        propose_project(spark, "sales", find_sample(table.text))
+
+
 def test_a_table_that_no_pipeline_reads_is_named(spark: SparkSession, tmp_path: Path) -> None:
     table = Location(str(tmp_path / "sales"))
     delta.append(delta.rows(spark, [{"shop": "a"}], "shop string"), table)

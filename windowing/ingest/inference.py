@@ -5,8 +5,9 @@ tell whether day or month comes first does, too. A broken time among many is lef
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
 
 from windowing.spec.pipeline import CsvForm
 
@@ -134,3 +135,76 @@ def _clock_format(clocks: set[str]) -> str | None:
     if all(_ENGLISH_CLOCK.fullmatch(clock) for clock in clocks):
         return " h:mm a"
     return None
+
+
+Kind = str | tuple["Kind"] | dict[str, "Kind"] | None
+"""The type of a value of JSON: its name, a list of one kind, an object; None for null."""
+_NUMBERS = ("bigint", "decimal", "double")
+_MOST_DIGITS = 38
+
+
+def infer_objects(objects: Iterable[Mapping[str, object]]) -> dict[str, str]:
+    """By name the narrowest type that the values of these objects have, in order of appearance.
+
+    What is sometimes an object, a list, a number or a text is text, and so is what is always null.
+    """
+    found: Kind = {}
+    for each in objects:
+        found = _join(found, _kind_of(each))
+    return {name: _write(kind) for name, kind in found.items()} if isinstance(found, dict) else {}
+
+
+def _kind_of(value: object) -> Kind:
+    match value:
+        case None:
+            return None
+        case bool():
+            return "boolean"
+        case int():
+            digits = len(str(abs(value)))
+            if -(2**63) <= value < 2**63:
+                return "bigint"
+            return f"decimal({digits},0)" if digits <= _MOST_DIGITS else "double"
+        case float():
+            return "double"
+        case dict():
+            return {name: _kind_of(each) for name, each in value.items()}
+        case list():
+            return (reduce(_join, map(_kind_of, value), None),)
+        case _:
+            return TEXT
+
+
+def _join(one: Kind, other: Kind) -> Kind:
+    """The kind of a place that has values of both."""
+    if one is None or one == other:
+        return other
+    if other is None:
+        return one
+    if isinstance(one, dict) and isinstance(other, dict):
+        return {name: _join(one.get(name), other.get(name)) for name in {**one, **other}}
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return (_join(one[0], other[0]),)
+    if isinstance(one, str) and isinstance(other, str) and _are_numbers(one, other):
+        # Of two decimals the name of the longer one is the greater text, because both have 19 or
+        # more digits; a double holds no whole number of so many digits, and nothing else holds it.
+        return max(one, other)
+    return TEXT
+
+
+def _are_numbers(*kinds: str) -> bool:
+    return all(kind.startswith(_NUMBERS) for kind in kinds)
+
+
+def _write(kind: Kind) -> str:
+    """The kind as Spark's text for a type."""
+    match kind:
+        case str():
+            return kind
+        case tuple():
+            return f"array<{_write(kind[0])}>"
+        case dict() if kind:
+            fields = (f"`{n.replace('`', '``')}`: {_write(each)}" for n, each in kind.items())
+            return f"struct<{', '.join(fields)}>"
+        case _:
+            return TEXT

@@ -20,19 +20,19 @@ Windows over {events}, made by `tidemark init`.
 | `tidemark.toml` | where the tables of each target lie: `dev` is this folder |
 | `{name}.yaml` | the pipeline: events and windows; comments say why they were proposed |
 {columns}| `expectations/{name}.yaml` | what has to hold of the windows before they are published |
-| `transcripts/{name}.yaml` | rows in, rows out: a test of the pipeline |
-| `dags/{name}_dags.py` | the DAGs, for a DAG folder of Airflow |
+{transcripts}| `dags/{name}_dags.py` | the DAGs, for a DAG folder of Airflow |
 
 ```bash
 {ingest}tidemark run {name} --validate
 tidemark publish {name}
 tidemark show {name} {window}
-tidemark test transcripts
-```
+{play}```
 
 All but {kept_out} belongs into version control.
 """
 _COLUMNS = "| `columns/{name}.yaml` | columns of the files and their types |\n"
+_TRANSCRIPTS = "| `transcripts/{name}.yaml` | rows in, rows out: a test of the pipeline |\n"
+_PLAY = "tidemark test transcripts\n"
 _INGEST = "tidemark ingest {name}\n"
 _PROJECT = """# The project: commands in this folder take names of its pipelines, such as {name}.
 pipelines = "."             # the folder of the specs
@@ -84,19 +84,26 @@ def render_project(
     `columns` are those of the source table, and `seen` says what the proposal was made from.
     """
     window = next(iter(proposal.windows))
+    # Transcripts have no structs.
+    parts = (proposal.event_time, proposal.key, *proposal.aggregates.values())
+    transcripts = {}
+    if not any("." in part.value for part in parts):
+        transcripts[f"transcripts/{name}.yaml"] = _render_transcript(name, proposal, columns)
     ignored = ["lake"] if origin.files is None else ["lake", "drop"]
     return {
         "tidemark.toml": _PROJECT.format(name=name),
         f"{name}.yaml": render_spec(name, origin, proposal, seen),
-        f"expectations/{name}.yaml": _render_suite(window),
-        f"transcripts/{name}.yaml": _render_transcript(name, proposal, columns),
+        f"expectations/{name}.yaml": _render_suite(window, next(iter(proposal.aggregates))),
+        **transcripts,
         f"dags/{name}_dags.py": _DAGS,
-        "README.md": _render_readme(name, origin, window, ignored),
+        "README.md": _render_readme(name, origin, window, ignored, has_play=bool(transcripts)),
         ".gitignore": "".join(f"/{folder}/\n" for folder in ignored),
     }
 
 
-def _render_readme(name: str, origin: Origin, window: str, ignored: Sequence[str]) -> str:
+def _render_readme(
+    name: str, origin: Origin, window: str, ignored: Sequence[str], *, has_play: bool
+) -> str:
     has_files = origin.files is not None
     return _README.format(
         name=name,
@@ -104,6 +111,8 @@ def _render_readme(name: str, origin: Origin, window: str, ignored: Sequence[str
         events="the files that land in `drop/`" if has_files else f"events of {origin.table}",
         columns=_COLUMNS.format(name=name) if has_files else "",
         ingest=_INGEST.format(name=name) if has_files else "",
+        transcripts=_TRANSCRIPTS.format(name=name) if has_play else "",
+        play=_PLAY if has_play else "",
         kept_out=" and ".join(f"`{folder}/`" for folder in ignored),
     )
 
@@ -157,15 +166,15 @@ def _render_value(value: object) -> str:
 
 
 def _render_place(text: str) -> str:
-    is_plain = not re.search(r"[^\w/.:-]", text)
+    is_plain = not re.search(r"[^\w/.:-]|:$", text)
     return text if is_plain else in_quotes(text)
 
 
-def _render_suite(window: str) -> str:
+def _render_suite(window: str, counted: str) -> str:
     return (
         f"{window}:\n"
         "  - type: expect_column_values_to_be_between\n"
-        "    kwargs: {column: events, min_value: 1}\n"
+        f"    kwargs: {{column: {counted}, min_value: 1}}\n"
         "    severity: critical\n"
         "    description: A window has at least one event\n"
     )
@@ -194,5 +203,5 @@ def _render_transcript(name: str, proposal: Proposal, columns: Sequence[PinnedCo
         f"      - {{{key}: {value}, {column}: {at}{event_id}}}\n"
         "    expect:\n"
         f"      {window}:\n"
-        f"        - {{{key}: {value}, events: 1}}\n"
+        f"        - {{{key}: {value}, {next(iter(proposal.aggregates))}: 1}}\n"
     )

@@ -71,13 +71,18 @@ Rows = Sequence[Mapping[str, Any]]
 def propose(rows: Rows) -> Proposal | None:
     """A proposal from rows of the source table in the order of their files.
 
-    None where no column has times.
+    Fields of structs are proposed where no column itself has times, as in GeoJSON. None where none
+    of them has, either.
     """
     names = [name for name in (rows[0] if rows else {}) if name not in (FILE, RESCUED)]
     columns = {name: [row[name] for row in rows if row[name] is not None] for name in names}
-    times = {name: found for name in names if (found := read_times(name, columns[name]))}
+    times = _find_times(columns)
+    if not times:
+        columns |= _fields_of(columns)
+        times = _find_times(columns)
     if not times:
         return None
+    names = list(columns)
     chosen = min(times, key=lambda name: _rank_time(name, times[name], names))
     event_time = times[chosen]
     left = {name: values for name, values in columns.items() if name != chosen}
@@ -92,9 +97,13 @@ def propose(rows: Rows) -> Proposal | None:
         event_id=None if event_id is None else _propose_id(event_id, columns[event_id]),
         delay=_propose_delay(event_time.us),
         allowed_lateness=_propose_lateness(event_time.us),
-        aggregates=_propose_aggregates(numbers[:_MOST_NUMBERS]),
+        aggregates=_propose_aggregates(numbers[:_MOST_NUMBERS], key),
         windows=_propose_windows(event_time.us),
     )
+
+
+def _find_times(columns: Mapping[str, Sequence[Any]]) -> "dict[str, Times]":
+    return {name: found for name, values in columns.items() if (found := read_times(name, values))}
 
 
 @dataclass(frozen=True)
@@ -206,6 +215,8 @@ def _find_key(columns: Mapping[str, Sequence[Any]]) -> str | None:
         for name, values in columns.items()
         if _is_label(values) and _share_of_distinct(values) <= _MOST_GROUPS
     ]
+    # What is always the same groups nothing.
+    groups = [name for name in groups if len(set(columns[name])) > 1] or groups
     texts = [name for name in groups if not _is_numeric(columns[name])]
     named = [name for name in groups if _GROUP.search(name)]
     chosen = [name for name in named if name in texts] or named or texts
@@ -285,8 +296,10 @@ def _propose_windows(times: Sequence[int]) -> dict[str, Proposed]:
     return {name: Proposed(text, f"the sample spans about {write_length(span)}")}
 
 
-def _propose_aggregates(numbers: Sequence[str]) -> dict[str, Proposed]:
-    found = {"events": Proposed("count()", "rows of each window")}
+def _propose_aggregates(numbers: Sequence[str], taken: str | None) -> dict[str, Proposed]:
+    """A count, and sums or means of numbers; the column `taken` is the key."""
+    counted = "events" if taken != "events" else "event_count"
+    found = {counted: Proposed("count()", "rows of each window")}
     for name in numbers:
         call = "sum" if _AMOUNT.search(name) else "avg"
         made = f"{call}_{slug(name) or 'value'}"

@@ -5,13 +5,13 @@ import re
 from collections.abc import Sequence
 
 from windowing.ingest.header import split_lines
-from windowing.ingest.rule import has_format
+from windowing.ingest.rule import GZIP, has_format
 
 _BOM = "\ufeff"
 _LINES = 100
 """How many lines are looked at."""
 _GEOJSON = re.compile(rb'\A[^\[]*"type"\s*:\s*"FeatureCollection"')
-"""Its type stands before the list of its features."""
+"""What a document says of itself before the list of its features, if it does."""
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 _COMMA = re.compile(r"[+-]?\d+,\d+")
 _GROUPS_BEFORE_COMMA = re.compile(r"[+-]?\d{1,3}(\.\d{3})+(,\d+)?")
@@ -27,15 +27,16 @@ def guess_form(name: str, beginning: bytes) -> dict[str, object] | None:
     if has_format(name, "parquet"):
         return {"format": "parquet"}
     if has_format(name, "json"):
-        return {"format": "json", **_guess_document(beginning)}
+        return {"format": "json", **_guess_document(name, beginning)}
     return _guess_csv(beginning) if has_format(name, "csv") else None
 
 
-def _guess_document(beginning: bytes) -> dict[str, object]:
+def _guess_document(name: str, beginning: bytes) -> dict[str, object]:
     """Whether a file is one document of JSON, a list or GeoJSON; else each line is an object."""
     if beginning.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] == b"[":
         return {"multiline": True}
-    return {"records": "features"} if _GEOJSON.search(beginning) else {}
+    is_named_so = name.lower().removesuffix(GZIP).endswith(".geojson")
+    return {"records": "features"} if is_named_so or _GEOJSON.search(beginning) else {}
 
 
 def _guess_csv(beginning: bytes) -> dict[str, object]:

@@ -177,6 +177,39 @@ def test_a_project_has_a_text_for_each_file() -> None:
     assert "All but `lake/` and `drop/` belongs" in texts["README.md"]
 
 
+def test_fields_of_structs_are_proposed_where_no_column_has_times() -> None:
+    found = [
+        {
+            "id": f"us{n}",
+            "type": "Feature",
+            "properties": {"time": 1_772_445_900_000 + n, "net": "ua"[n % 2], "mag": n / 8},
+        }
+        for n in range(100)
+    ]
+    proposal = proposed(found)
+    assert proposal.event_time.value == "{column: properties.time, unit: ms}"
+    assert proposal.key.value == "[properties.net]"
+    assert proposal.event_id is not None
+    assert proposal.event_id.value == "id"
+    assert "avg(properties.mag)" in [call.value for call in proposal.aggregates.values()]
+    texts = render_project(
+        "quakes", Origin("lake://bronze/quakes", {}), proposal, [], "100 records"
+    )
+    assert not [path for path in texts if path.startswith("transcripts")]
+    assert "transcripts" not in texts["README.md"]
+
+
+def test_the_count_has_another_name_than_the_key() -> None:
+    found = [{"at": AT + timedelta(minutes=n), "events": "ab"[n % 2]} for n in range(50)]
+    proposal = proposed(found)
+    assert proposal.key.value == "[events]"
+    assert next(iter(proposal.aggregates)) == "event_count"
+    texts = render_project("shop", Origin("/data/x:"), proposal, [], "50 records")
+    assert "{column: event_count, min_value: 1}" in texts["expectations/shop.yaml"]
+    assert "event_count: 1}" in texts["transcripts/shop.yaml"]
+    assert '  table: "/data/x:"\n' in texts["shop.yaml"]
+
+
 def test_a_project_of_a_table_takes_no_files() -> None:
     texts = render_project("shop", Origin("/data/shop orders"), proposed(rows()), [], "9 records")
     assert '  table: "/data/shop orders"\n' in texts["shop.yaml"]
@@ -213,6 +246,11 @@ def test_a_project_of_a_table_takes_no_files() -> None:
             {"format": "json", "records": "features"},
         ),
         ("a.json", b'{"type": "Feature", "of": ["FeatureCollection"]}', {"format": "json"}),
+        (
+            "a.GeoJSON.gz",
+            b'{"features":[],"type":"FeatureCollection"}',
+            {"format": "json", "records": "features"},
+        ),
         ("a.parquet", b"PAR1", {"format": "parquet"}),
         ("a.xlsx", b"PK", None),
     ],

@@ -1,0 +1,59 @@
+"""What `init` looks at of a file, and what it says of files that can't be read."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from jobs.init_sample import FileSample, TableSample, check_apart, find_file, find_sample
+from windowing.errors import UsageError
+from windowing.location import Location
+
+
+def test_a_document_on_one_long_line_is_read_as_a_whole(tmp_path: Path) -> None:
+    features = [{"type": "Feature", "properties": {"note": "x" * 100}} for _ in range(40_000)]
+    content = json.dumps({"type": "FeatureCollection", "features": features}).encode()
+    assert len(content) > 4_000_000
+    file = tmp_path / "quakes of May.json"
+    file.write_bytes(content)
+    expected = FileSample(file.name, content, {"format": "json", "records": "features"})
+    assert find_sample(str(file)) == expected
+    assert find_sample(file.as_uri()) == expected
+    assert find_file(file.as_uri()) == file
+    file.write_bytes(json.dumps(features).encode())
+    sample = find_sample(str(file))
+    assert isinstance(sample, FileSample)
+    assert sample.form == {"format": "json", "multiline": True}
+
+
+def test_of_lines_the_last_one_is_whole(tmp_path: Path) -> None:
+    file = tmp_path / "long.jsonl"
+    line = json.dumps({"note": "x" * 2000}).encode() + b"\n"
+    file.write_bytes(line * 3000)
+    sample = find_sample(str(file))
+    assert isinstance(sample, FileSample)
+    assert sample.content == line * (4_000_000 // len(line))
+
+
+@pytest.mark.parametrize("name", ["cut.csv.gz", "cut.geojson.gz"])
+def test_a_file_that_is_cut_off_is_one_sentence(name: str, tmp_path: Path) -> None:
+    file = tmp_path / name
+    content = gzip.compress(b"".join(b"%d,a\n" % (n * n) for n in range(9000)))
+    file.write_bytes(content[:-2000])
+    with pytest.raises(UsageError, match="can't be read \\(it is cut off or damaged\\)"):
+        find_sample(str(file))
+
+
+def test_what_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no Delta table"):
+        find_sample(tmp_path.as_uri())
+    with pytest.raises(UsageError, match="can't be read \\(File name too long\\)"):
+        find_sample("x" * 300)
+
+
+def test_a_folder_in_the_table_is_refused() -> None:
+    table = TableSample(Location("/data/sales"))
+    check_apart(Path("/data/sales-by-hour"), table)
+    with pytest.raises(UsageError, match="lies in the table /data/sales; name a folder elsewhere"):
+        check_apart(Path("/data/sales/windows"), table)
