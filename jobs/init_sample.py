@@ -59,21 +59,21 @@ def find_sample(text: str) -> Sample:
     """
     table = _locate(text)
     try:
-        if table.is_local and table.local.is_file():
-            return sample_file(table.local)
+        if table.is_local and Path(table.text).is_file():
+            return sample_file(Path(table.text))
     except OSError as error:
         raise UsageError(f"--from {text}: can't be read ({error.strerror})") from error
     with errors_explained(table):
         if has_commit(table):
             return TableSample(table)
-    is_missing = table.is_local and not table.local.exists()
+    is_missing = table.is_local and not Path(table.text).exists()
     what = "there is no such file or folder" if is_missing else "there is no Delta table"
     raise UsageError(f"--from {text}: {what}; name a file, or a Delta table by its path or URL")
 
 
 def find_file(text: str) -> Path:
     """The path of a file that --from names, which may be a URI."""
-    return _locate(text).local
+    return Path(_locate(text).text)
 
 
 def _locate(text: str) -> Location:
