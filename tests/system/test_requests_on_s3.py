@@ -25,10 +25,9 @@ BOUNDS = {
     "one row": {"GET": 50, "HEAD": 20, "LIST": 18, "PUT": 27},
     "show": {"GET": 36, "HEAD": 16, "LIST": 9},
 }
-"""The most requests of each command by kind; none of the kinds that are left out.
-
-A lease is renewed on a busy machine, each time by a PUT, for which there are two of room.
-"""
+"""The most requests of each command by kind; none of the kinds that are left out."""
+LEASE, MOST_OF_LEASE = "lake/shop/_lock", 6
+"""So many requests for the lease count: a busy machine takes longer, and renews it more often."""
 
 
 @pytest.mark.usefixtures("jvm")
@@ -47,6 +46,7 @@ def find_excess(counted: Counted, bounds: dict[str, int]) -> list[str]:
     found = []
     for kind in KINDS:
         keys = Counter(each.key for each in counted.asked if each.kind == kind)
+        keys[LEASE] = min(keys[LEASE], MOST_OF_LEASE)
         if keys.total() > bounds.get(kind, 0):
             found.append(f"{counted.name}: {keys.total()} {kind}, {bounds.get(kind, 0)} allowed")
             found += [f"    {times} {key}" for key, times in keys.most_common()]
