@@ -288,6 +288,19 @@ def test_what_nobody_promises_is_asked_in_internals_alone() -> None:
     assert_none(offences)
 
 
+def test_rows_of_this_process_travel_as_arrow() -> None:
+    """Storage makes frames, from Arrow: else executors would start a Python for them."""
+    # It has a table of Arrow.
+    known = {*files(STORAGE), Path("expectations/boundaries.py")}
+    found = [
+        f"{path}:{line}"
+        for path in {*files("tidemark", "windowing", "jobs", "expectations")} - known
+        for _, name, line in called_on(tree(path))
+        if name == "createDataFrame" and not path.is_relative_to("jobs/local")
+    ]
+    assert not found
+
+
 def test_few_files_know_how_a_lake_is_stored() -> None:
     """All others ask storage, whatever a lake lies on."""
     layout = {f"windowing.storage.{name}" for name in LAYOUT}

@@ -105,7 +105,7 @@ def _broken_files(spark: SparkSession, found: Sorted, pinned: Pinned) -> DataFra
     helpers = delta.parse_columns(_HELPERS).fields
     schema = T.StructType([*_columns(pinned).fields, *helpers])
     values = [{FILE: name, WHY: why} for name, why in found.unreadable.items()]
-    return spark.createDataFrame(delta.arrow_rows(values, schema), schema)
+    return delta.typed_rows(spark, values, schema)
 
 
 def _columns(pinned: Pinned) -> T.StructType:

@@ -138,8 +138,7 @@ def _note_range(
 ) -> DataFrame:
     """The row that says which versions were kept."""
     told = {OUTPUT: window, CHANGE: _KEPT, SINCE: kept.first, VERSION: kept.last}
-    values = tuple(told.get(name) for name in columns.fieldNames())
-    return spark.createDataFrame([values], columns)
+    return delta.typed_rows(spark, [told], columns)
 
 
 def _list_kept(stored: DataFrame | None) -> Mapping[str, list[tuple[int, int]]]:

@@ -150,7 +150,7 @@ def earlier_types(spark: SparkSession, pipeline: Pipeline) -> Mapping[str, tuple
         return {}
     with_computed = []
     for stored in schemas:
-        no_rows = spark.createDataFrame([], stored)
+        no_rows = delta.no_rows(spark, stored)
         with_computed.append(shape_rows(no_rows, pipeline).schema)
     earlier = {}
     newest = with_computed[-1]

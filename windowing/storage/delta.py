@@ -97,8 +97,15 @@ def _build(
 
 def rows(spark: SparkSession, values: Sequence[Mapping[str, Any]], schema: str) -> DataFrame:
     """A few rows made of values of this process, in one partition."""
-    columns = parse_columns(schema)
-    # Rows that travel as Arrow need no Python worker, which takes a second to start.
+    return typed_rows(spark, values, parse_columns(schema))
+
+
+def typed_rows(
+    spark: SparkSession, values: Sequence[Mapping[str, Any]], columns: T.StructType
+) -> DataFrame:
+    """The same with these columns."""
+    # Rows that travel as Arrow need no Python worker, which takes a second to start, and which the
+    # executors of a cluster need not have.
     return spark.createDataFrame(arrow_rows(values, columns), columns).coalesce(1)
 
 
