@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -19,6 +20,7 @@ from jobs.sessions.exact_session import in_exact_session
 from jobs.show import Wanted, show_windows
 from windowing.advise.advice import Wanted as WantedShares
 from windowing.advise.advice import is_forever
+from windowing.advise.cost import Cost
 from windowing.advise.reading import Asked
 from windowing.columns import FILE
 from windowing.errors import SpecError, UsageError
@@ -58,18 +60,29 @@ class Project:
 
 
 @dataclass(frozen=True)
-class _Taken:
-    """The sample as a source table in the folder where the pipeline is played.
+class _Draft:
+    """What is proposed for a pipeline, from so many records `read` of the sample called `sample`.
 
-    `origin` is where the pipeline has its events from, `columns` are those of the table, and
+    `origin` is where the pipeline has its events from, `columns` are those of its source table, and
     `texts` are files that belong to them.
     """
 
+    name: str
+    sample: str
     origin: Origin
     columns: Sequence[PinnedColumn]
+    proposal: Proposal
     read: int
     quarantined: int = 0
     texts: Mapping[str, str] = field(default_factory=dict)
+
+    def render(self, origin: Origin) -> dict[str, str]:
+        """The texts of the folder of a pipeline that has its events from there."""
+        seen = f"{self.read:,} records of {self.sample}"
+        return {
+            **render_project(self.name, origin, self.proposal, self.columns, seen),
+            **self.texts,
+        }
 
 
 @in_exact_session
@@ -82,30 +95,22 @@ def propose_project(spark: SparkSession, name: str, sample: Sample) -> Project:
     with TemporaryDirectory(prefix="tidemark-init-") as directory:
         home = Path(directory)
         if isinstance(sample, FileSample):
-            taken = _take_file(spark, home, name, sample)
+            draft = _draft_from_file(spark, home, name, sample)
         else:
-            taken = _take_table(spark, home, name, sample)
-        proposal = _propose_parts(spark, home, name, sample)
-        seen = f"{taken.read:,} records of {sample.name}"
-        if isinstance(sample, TableSample):
-            texts = render_project(name, taken.origin, proposal, taken.columns, seen)
-            proposal = _ask_history(spark, _load(home, sample, name, texts), proposal)
-        texts = render_project(name, taken.origin, proposal, taken.columns, seen)
-        played = Origin(_name_played(name), taken.origin.files)
-        played_texts = render_project(name, played, proposal, taken.columns, seen)
-        pipeline = _load(home, sample, name, played_texts)
+            draft = _draft_from_table(spark, home, name, sample)
+        pipeline = _load(home, draft, Origin(_name_played(name), draft.origin.files))
         report = run(spark, pipeline)
         (window,) = pipeline.windows
         shown = show_windows(spark, pipeline, window, Wanted(limit=10), published=False, as_of=None)
         return Project(
             name,
-            {**texts, **taken.texts},
-            proposal,
+            draft.render(draft.origin),
+            draft.proposal,
             report,
             window.name,
             shown.rows,
-            taken.read,
-            taken.quarantined,
+            draft.read,
+            draft.quarantined,
         )
 
 
@@ -118,19 +123,25 @@ def _find_played(home: Path, name: str) -> Location:
     return Location(str(home / "lake" / "bronze" / name))
 
 
-def _load(home: Path, sample: Sample, name: str, texts: Mapping[str, str]) -> Pipeline:
-    for file in ("tidemark.toml", f"{name}.yaml"):
+def _load(home: Path, draft: _Draft, origin: Origin) -> Pipeline:
+    """The pipeline of the draft with its events from there, in the folder where it is played."""
+    texts = draft.render(origin)
+    spec = f"{draft.name}.yaml"
+    for file in ("tidemark.toml", spec):
         (home / file).write_text(texts[file])
     try:
-        return load_pipeline(home / f"{name}.yaml", "dev")
+        return load_pipeline(home / spec, "dev")
     except SpecError as error:
         # Its own text begins with a file that is gone when a person reads it.
         wrong = f"{error.field}: {error.message}"
-        raise UsageError(f"from {sample.name} no spec can be proposed: {wrong}") from error
+        raise UsageError(f"from {draft.sample} no spec can be proposed: {wrong}") from error
 
 
-def _take_file(spark: SparkSession, home: Path, name: str, sample: FileSample) -> _Taken:
-    """The records of a file as `ingest` takes them; UsageError where none of them is a row."""
+def _draft_from_file(spark: SparkSession, home: Path, name: str, sample: FileSample) -> _Draft:
+    """From the records of a file as `ingest` takes them.
+
+    UsageError where none of them is a row, or where no column has times.
+    """
     landed = home / DROP / sample.name
     landed.parent.mkdir()
     landed.write_bytes(sample.content)
@@ -143,9 +154,12 @@ def _take_file(spark: SparkSession, home: Path, name: str, sample: FileSample) -
             f"none of the {taken.read:,} records of {sample.name} can be read as a row; check "
             "that it is what its name says"
         )
-    return _Taken(
+    return _Draft(
+        name,
+        sample.name,
         Origin(_name_played(name), {"folder": DROP, **sample.form}),
         read_columns(str(pinned)),
+        _propose_parts(sample.name, _read_rows(spark, table), passed_over=""),
         taken.read,
         taken.quarantined,
         {f"columns/{name}.yaml": pinned.read_text()},
@@ -170,25 +184,33 @@ def _describe_sample(
     }
 
 
-def _take_table(spark: SparkSession, home: Path, name: str, sample: TableSample) -> _Taken:
-    """Some rows of a table; UsageError where it has none, SpecError where no pipeline reads it.
+def _draft_from_table(spark: SparkSession, home: Path, name: str, sample: TableSample) -> _Draft:
+    """From some rows of a table, and its history.
 
-    Columns whose names a spec would have to put in backticks are left out.
+    Columns whose names a spec would have to put in backticks are left out. UsageError where the
+    table has no rows, or none that are events, and SpecError where no pipeline reads it.
     """
     pipeline = load_pipeline(_describe_sample(home, name, sample.table, {}))
     names = [c for c in source.checked_schema(spark, pipeline).names if _can_be_proposed(c)]
     if not names:
         raise UsageError(f"no column of {sample.table} has a name that a spec has without quotes")
     copied = _find_played(home, name)
-    rows = source.read(spark, pipeline).select(*names).limit(SAMPLE)
+    some = source.read(spark, pipeline).select(*names).limit(SAMPLE)
     # Fields of structs may have names that Delta has to map.
-    delta.append_to_source(rows, copied, properties=delta.properties(rows.schema))
-    kept = delta.read(spark, copied)
-    read = kept.count()
-    if not read:
+    delta.append_to_source(some, copied, properties=delta.properties(some.schema))
+    rows = _read_rows(spark, copied)
+    if not rows:
         raise UsageError(f"{sample.table} has no rows from which a pipeline could be proposed")
-    columns = [PinnedColumn(f.name, f.dataType.simpleString(), f.name) for f in kept.schema]
-    return _Taken(Origin(sample.table.text), columns, read)
+    passed_over = " (those whose names a spec has to quote are passed over)"
+    proposal = _propose_parts(sample.name, rows, passed_over)
+    if proposal.key.value == f"[{FILE}]":
+        raise UsageError(
+            f"no column of {sample.name} is text or a whole number, so windows have no key; add "
+            "one, or begin without --from and write the spec by hand"
+        )
+    columns = [PinnedColumn(f.name, f.dataType.simpleString(), f.name) for f in some.schema]
+    draft = _Draft(name, sample.name, Origin(sample.table.text), columns, proposal, len(rows))
+    return _ask_history(spark, _load(home, draft, draft.origin), draft)
 
 
 def _can_be_proposed(column: str) -> bool:
@@ -202,27 +224,23 @@ def _can_be_proposed(column: str) -> bool:
     return True
 
 
-def _propose_parts(spark: SparkSession, home: Path, name: str, sample: Sample) -> Proposal:
-    rows = delta.read(spark, _find_played(home, name)).limit(SAMPLE).toArrow().to_pylist()
+def _read_rows(spark: SparkSession, table: Location) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = delta.read(spark, table).limit(SAMPLE).toArrow().to_pylist()
+    return rows
+
+
+def _propose_parts(sample: str, rows: Sequence[Mapping[str, Any]], passed_over: str) -> Proposal:
     proposal = propose(rows)
     if proposal is None:
-        passed_over = ""
-        if isinstance(sample, TableSample):
-            passed_over = " (those whose names a spec has to quote are passed over)"
         raise UsageError(
-            f"no column of {sample.name} has times, which events need{passed_over}; add one, or "
+            f"no column of {sample} has times, which events need{passed_over}; add one, or "
             "begin without --from and write the spec by hand"
-        )
-    if isinstance(sample, TableSample) and proposal.key.value == f"[{FILE}]":
-        raise UsageError(
-            f"no column of {sample.name} is text or a whole number, so windows have no key; add "
-            "one, or begin without --from and write the spec by hand"
         )
     return proposal
 
 
-def _ask_history(spark: SparkSession, pipeline: Pipeline, proposal: Proposal) -> Proposal:
-    """The proposal with the watermark that the commits of the table suggest.
+def _ask_history(spark: SparkSession, pipeline: Pipeline, draft: _Draft) -> _Draft:
+    """The draft with the watermark that the commits of the table suggest.
 
     The order of rows in a table says nothing about when they came.
     """
@@ -232,28 +250,30 @@ def _ask_history(spark: SparkSession, pipeline: Pipeline, proposal: Proposal) ->
         cost = advice.proposed
         unknown = advice.unknown or "no event came after the first ones"
     if cost is None:
-        return replace(
-            proposal,
-            delay=Proposed("0 seconds", f"{unknown}; `tidemark advise` proposes one"),
-            allowed_lateness=Proposed("forever", "as long as it is not known how late events come"),
-        )
+        delay = Proposed("0 seconds", f"{unknown}; `tidemark advise` proposes one")
+        lateness = Proposed("forever", "as long as it is not known how late events come")
+    else:
+        delay, lateness = _describe_watermark(cost)
+    proposal = replace(draft.proposal, delay=delay, allowed_lateness=lateness)
+    return replace(draft, proposal=proposal)
+
+
+def _describe_watermark(cost: Cost) -> tuple[Proposed, Proposed]:
+    """Delay and lateness of settings, each with what they would have done to a history."""
     on_time = cost.events - cost.missing - cost.correcting
     counted = cost.events - cost.missing
     settings = cost.settings
     lateness = "forever" if is_forever(settings) else write_length(settings.lateness_us)
     in_time = f"{on_time:,} of {cost.events:,} events would have come before their windows closed"
     in_all = f"{counted:,} of them would have been counted in all of their windows"
-    return replace(
-        proposal,
-        delay=Proposed(write_length(settings.delay_us), in_time),
-        allowed_lateness=Proposed(lateness, f"{in_all}; `tidemark advise` says more"),
+    return (
+        Proposed(write_length(settings.delay_us), in_time),
+        Proposed(lateness, f"{in_all}; `tidemark advise` says more"),
     )
 
 
-def write_project(
-    project: Project, folder: Path, landed: Mapping[str, Path | bytes] | None = None
-) -> None:
-    """Writes the folder with files that have `landed`, by name, if events come from files.
+def write_project(project: Project, folder: Path, sample: Sample) -> None:
+    """Writes the folder, in which a file that was the sample has landed.
 
     UsageError where that can't be done.
     """
@@ -263,15 +283,18 @@ def write_project(
             file = folder / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
-        for name, content in (landed or {}).items():
-            file = folder / DROP / name
-            file.parent.mkdir(exist_ok=True)
-            if isinstance(content, bytes):
-                file.write_bytes(content)
-            else:
-                shutil.copyfile(content, file)
+        if isinstance(sample, FileSample):
+            _land(sample, folder / DROP)
     except OSError as error:
         raise UsageError(f"{folder} can't be written to ({error.strerror})") from error
+
+
+def _land(sample: FileSample, drop: Path) -> None:
+    drop.mkdir()
+    if sample.file is None:
+        (drop / sample.name).write_bytes(sample.content)
+    else:
+        shutil.copyfile(sample.file, drop / sample.file.name)
 
 
 def check_free(folder: Path) -> None:

@@ -30,11 +30,15 @@ _DOCUMENT_BYTES = 100_000_000
 
 @dataclass(frozen=True)
 class FileSample:
-    """A file, what of it is looked at, and how it is read: fields of `source.files`."""
+    """What of a file is looked at, and how it is read: fields of `source.files`.
+
+    `name` is what it is called when it is not compressed. Without a `file` the content is all.
+    """
 
     name: str
     content: bytes
     form: Mapping[str, object]
+    file: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ def find_sample(text: str) -> Sample:
 
     SpecError for a path that the source of a pipeline can't have.
     """
-    table = _locate(text)
+    table = Location(resolve_directory("--from", text, Base(os.getcwd())))
     try:
         if table.is_local and Path(table.text).is_file():
             return sample_file(Path(table.text))
@@ -69,15 +73,6 @@ def find_sample(text: str) -> Sample:
     is_missing = table.is_local and not Path(table.text).exists()
     what = "there is no such file or folder" if is_missing else "there is no Delta table"
     raise UsageError(f"--from {text}: {what}; name a file, or a Delta table by its path or URL")
-
-
-def find_file(text: str) -> Path:
-    """The path of a file that --from names, which may be a URI."""
-    return Path(_locate(text).text)
-
-
-def _locate(text: str) -> Location:
-    return Location(resolve_directory("--from", text, Base(os.getcwd())))
 
 
 def check_apart(folder: Path, sample: TableSample) -> None:
@@ -96,7 +91,7 @@ def sample_file(file: Path) -> FileSample:
     if form is None:
         endings = [ending for kind in ("csv", "json", "parquet") for ending in list_endings(kind)]
         raise UsageError(f"--from {file}: its name ends in none of {join_names(endings)}")
-    return FileSample(file.name.removesuffix(GZIP), content, form)
+    return FileSample(file.name.removesuffix(GZIP), content, form, file)
 
 
 def _read_sample(file: Path) -> tuple[bytes, Mapping[str, object] | None]:

@@ -51,7 +51,7 @@ def init(folder: Path, *, given: str | None, printer: Printer) -> None:
         check_apart(folder, sample)
     project = propose_project(open_to_read(TINY), name, sample)
     _print(printer, project, sample)
-    write_project(project, folder, _find_landed(given, sample))
+    write_project(project, folder, sample)
     printer.line(f"{folder} is written; README.md there says what is what. Next:")
     printer.line(f"  cd {shlex.quote(str(folder))}")
     if not isinstance(sample, TableSample):
@@ -79,18 +79,6 @@ def _sample_orders() -> "Sample":
     from windowing.ingest import example
 
     return FileSample(example.NAME, example.CONTENT.encode(), {})
-
-
-def _find_landed(given: str | None, sample: "Sample") -> "dict[str, Path | bytes]":
-    """The file that lies in the drop folder from the beginning, by its name."""
-    from jobs.init_sample import FileSample, find_file
-
-    if not isinstance(sample, FileSample):
-        return {}
-    if given is None:
-        return {sample.name: sample.content}
-    file = find_file(given)
-    return {file.name: file}
 
 
 def _print(printer: Printer, project: "Project", sample: "Sample") -> None:

@@ -58,11 +58,12 @@ def test_a_pipeline_is_proposed_from_a_feed(spark: SparkSession, tmp_path: Path)
     rng = Random(6)
     file = tmp_path / "week.geojson"
     file.write_text(document([quake(rng, n) for n in range(80)]))
-    project = propose_project(spark, "quakes", find_sample(str(file)))
+    sample = find_sample(str(file))
+    project = propose_project(spark, "quakes", sample)
     assert (project.read, project.report.accepted, project.quarantined) == (80, 80, 0)
     assert project.proposal.key.value == "[properties.net]"
     folder = tmp_path / "quakes"
-    write_project(project, folder, {file.name: file})
+    write_project(project, folder, sample)
     pipeline = load_pipeline(folder / "quakes.yaml")
     assert ingest(spark, pipeline).appended == 80
     assert run(spark, pipeline).accepted == 80

@@ -52,10 +52,11 @@ def play_transcript(spark: SparkSession, folder: Path) -> None:
 @pytest.mark.slow
 def test_the_folder_of_the_example_runs(spark: SparkSession, tmp_path: Path) -> None:
     content = example.CONTENT.encode()
-    project = propose_project(spark, "shop", FileSample(example.NAME, content, {}))
+    sample = FileSample(example.NAME, content, {})
+    project = propose_project(spark, "shop", sample)
     assert (project.read, project.report.accepted, project.windows.total) == (9, 8, 8)
     folder = tmp_path / "shop"
-    write_project(project, folder, {example.NAME: content})
+    write_project(project, folder, sample)
     assert not (folder / "lake").exists()
     play(spark, project, folder)
 
@@ -84,7 +85,7 @@ def test_the_folder_of_any_file_runs(name: str, spark: SparkSession, tmp_path: P
     project = propose_project(spark, "things", sample)
     assert project.quarantined == 0
     assert project.read == min(5000, {"e": 7000, "n": 100, "l": 50}[name[0]])
-    write_project(project, tmp_path / "things", {name: file})
+    write_project(project, tmp_path / "things", sample)
     play(spark, project, tmp_path / "things")
 
 
@@ -126,7 +127,7 @@ def test_a_pipeline_is_proposed_from_a_table_and_its_history(
     assert {*project.proposal.aggregates} == {"events", "sum_paid"}
     assert "8 of 8 events would have come" in project.proposal.delay.why
     folder = tmp_path / "sales"
-    write_project(project, folder)
+    write_project(project, folder, sample)
     assert sorted(path.name for path in folder.iterdir()) == [
         *(".gitignore", "README.md", "dags", "expectations", "sales.yaml", "tidemark.toml"),
         "transcripts",

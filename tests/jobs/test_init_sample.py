@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.init_sample import FileSample, TableSample, check_apart, find_file, find_sample
+from jobs.init_sample import FileSample, TableSample, check_apart, find_sample
 from windowing.errors import UsageError
 from windowing.location import Location
 
@@ -17,10 +17,9 @@ def test_a_document_on_one_long_line_is_read_as_a_whole(tmp_path: Path) -> None:
     assert len(content) > 4_000_000
     file = tmp_path / "quakes of May.json"
     file.write_bytes(content)
-    expected = FileSample(file.name, content, {"format": "json", "records": "features"})
+    expected = FileSample(file.name, content, {"format": "json", "records": "features"}, file)
     assert find_sample(str(file)) == expected
     assert find_sample(file.as_uri()) == expected
-    assert find_file(file.as_uri()) == file
     file.write_bytes(json.dumps(features).encode())
     sample = find_sample(str(file))
     assert isinstance(sample, FileSample)
