@@ -41,7 +41,6 @@ from tests.support.random_schedules import BASE, DAY, HOUR, MINUTE, NEW_YORK, ev
 from tests.support.stored_rows import read_stored
 from windowing.location import Location
 from windowing.merge.rule import published_name
-from windowing.revisions.table import SINCE, VERSION
 from windowing.storage import few_rows
 from windowing.storage.store import store_of
 
@@ -167,13 +166,7 @@ def read_published(
 
 def _comparable(rows: DataFrame) -> list[tuple[object, ...]]:
     """All rows, in one order; sketches are compared by what is shown of them."""
-    # Versions of outputs count commits, of which Spark makes others than a process without it.
-    left_out = {VERSION, SINCE}
-    shown = sorted(
-        f.name
-        for f in rows.schema.fields
-        if f.dataType.typeName() != "binary" and f.name not in left_out
-    )
+    shown = sorted(f.name for f in rows.schema.fields if f.dataType.typeName() != "binary")
     return sorted((tuple(row) for row in rows.select(shown).collect()), key=repr)
 
 

@@ -213,9 +213,13 @@ def test_the_next_run_goes_on_without_the_key(life: Life) -> None:
 
 
 @pytest.mark.deep
-def test_a_backfill_leaves_the_key_out(life: Life) -> None:
-    """The source has seven rows of it with a time in the range, of which one is far ahead."""
+def test_a_backfill_leaves_the_key_out(spark: SparkSession, tmp_path: Path) -> None:
+    """The source has seven rows of it with a time in the range, and a run was after the erasure."""
+    life = lived(spark, tmp_path)
     lab = life.lab
+    erase(lab.spark, lab.pipeline, {"key": CANARY})
+    lab.land([Event("a", BASE + 210 * MINUTE, 1, "later")])
+    lab.go(ARRIVAL)
     start, end = moment(BASE - 60 * MINUTE), moment(BASE + 800 * MINUTE)
     assert check_range(lab.spark, lab.pipeline, start, end).accepted == 1, "the late one of a"
     report = backfill(lab.spark, lab.pipeline, start, end)
@@ -246,6 +250,7 @@ def test_the_key_is_read_again_once_that_is_lifted(life: Life) -> None:
     assert [place[0] for place in lab.table("hourly")].count(CANARY) == 1
 
 
+@pytest.mark.slow
 def test_readers_that_see_an_older_run_come_first(life: Life) -> None:
     with pytest.raises(
         UsageError,
