@@ -38,7 +38,7 @@ DELETED, INSERTED = "delete", "insert"
 They are JSON.
 """
 _UPDATED_TO = "update_postimage"
-_KEPT = "kept"
+KEPT = "kept"
 """The change of a row that says from `__since` to `__version`, both included, all were kept."""
 
 
@@ -79,7 +79,7 @@ def read_recorded(spark: SparkSession, pipeline: Pipeline, window: str) -> Recor
     newest = _describe_rows(own_tables.read_snapshot(spark, snapshot), target)
     changes = newest.limit(0)
     if kept is not None:
-        of_window = (F.col(OUTPUT) == window) & (F.col(CHANGE) != _KEPT)
+        of_window = (F.col(OUTPUT) == window) & (F.col(CHANGE) != KEPT)
         changes = changes.unionByName(kept.where(of_window).drop(OUTPUT, SINCE))
     if fresh.first <= fresh.last:
         changes = changes.unionByName(_read_changes(spark, target, fresh))
@@ -137,7 +137,7 @@ def _note_range(
     spark: SparkSession, columns: T.StructType, window: str, kept: _Versions
 ) -> DataFrame:
     """The row that says which versions were kept."""
-    told = {OUTPUT: window, CHANGE: _KEPT, SINCE: kept.first, VERSION: kept.last}
+    told = {OUTPUT: window, CHANGE: KEPT, SINCE: kept.first, VERSION: kept.last}
     return delta.typed_rows(spark, [told], columns)
 
 
@@ -145,7 +145,7 @@ def _list_kept(stored: DataFrame | None) -> Mapping[str, list[tuple[int, int]]]:
     """By output the ranges of versions, both ends included, whose changes were kept; in order."""
     kept: dict[str, list[tuple[int, int]]] = {}
     if stored is not None:
-        noted = stored.where(F.col(CHANGE) == _KEPT).select(OUTPUT, SINCE, VERSION)
+        noted = stored.where(F.col(CHANGE) == KEPT).select(OUTPUT, SINCE, VERSION)
         for window, first, last in sorted(noted.collect()):
             kept.setdefault(window, []).append((first, last))
     return kept
