@@ -45,6 +45,7 @@ FRAMES = (
     "windowing/expressions/compile.py",
     "windowing/expressions/exact_decimals.py",
     "windowing/expressions/nested.py",
+    "windowing/expressions/regex.py",
     "windowing/expressions/times.py",
     "windowing/expressions/values.py",
     "windowing/ingest/fit.py",

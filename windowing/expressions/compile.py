@@ -24,6 +24,7 @@ from windowing.expressions.nested import (
     build_json_value,
     refuse_column_with_points,
 )
+from windowing.expressions.regex import REGEX_FUNCTIONS
 from windowing.expressions.times import TIME_FUNCTIONS
 from windowing.expressions.values import (
     DOUBLE,
@@ -256,6 +257,7 @@ _OPERATIONS: dict[str, Callable[[Call, Values], Built]] = {
     **dict.fromkeys(_CHOICES, _build_choice),
     **dict.fromkeys(_TEXTS, _build_text),
     **TIME_FUNCTIONS,
+    **REGEX_FUNCTIONS,
     FIELD: build_field,
     ELEMENT: build_element,
     "get_json_object": build_json_value,

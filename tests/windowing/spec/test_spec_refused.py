@@ -494,6 +494,7 @@ AND_SO_ON = "and, or, not, in, between, like, is null, case, cast"
 FUNCTIONS = (
     "abs, floor, ceil, lower, upper, trim, length, year, month, day, hour, "
     "minute, second, date_trunc, convert_timezone, to_timestamp, get_json_object, "
+    "regexp_like, regexp_extract, regexp_replace, "
     "coalesce, concat, least, greatest, round, nullif, substring, if, replace"
 )
 MADE_OF = (

@@ -1,4 +1,4 @@
-"""Literals of functions that are read before any row: units, zones, paths, patterns of times.
+"""Literals of functions that are read before any row: units, zones, paths, patterns.
 
 text -> what is wrong with it, as the rest of a sentence, or nothing
 """
@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from zoneinfo import available_timezones
 
+from windowing.spec.expressions.regex import find_problem_of_regex
 from windowing.spec.words import join_names, quote_value, suggest_name
 
 UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
@@ -77,7 +78,7 @@ def _find_problem_of_path(text: str) -> str | None:
     return "which is no path; write one such as '$.user.country', \"$['odd name']\" or '$.tags[0]'"
 
 
-def _find_problem_of_pattern(text: str) -> str | None:
+def _find_problem_of_time_pattern(text: str) -> str | None:
     unquoted = _QUOTED.sub("", text)
     other = _OTHER_MARKS.sub("", _LETTERS.sub("", unquoted))
     if other:
@@ -126,8 +127,16 @@ FORMS = {
     "get_json_object": Form(
         1, "the path", "get_json_object(payload, '$.user.country')", _find_problem_of_path
     ),
+    **{
+        name: Form(1, "the pattern", f"{name}({example})", find_problem_of_regex)
+        for name, example in (
+            ("regexp_like", "url, '^/orders/'"),
+            ("regexp_extract", "url, 'id=([0-9]+)'"),
+            ("regexp_replace", "amount, '[^0-9.]', ''"),
+        )
+    },
     "to_timestamp": Form(
-        1, "the pattern", "to_timestamp(text, 'dd/MM/yyyy HH:mm')", _find_problem_of_pattern
+        1, "the pattern", "to_timestamp(text, 'dd/MM/yyyy HH:mm')", _find_problem_of_time_pattern
     ),
 }
 """By function the form of its literal."""

@@ -33,6 +33,8 @@ _KEEPING_FUNCTIONS = (
     "concat",
     "length",
     "lower",
+    "regexp_like",
+    "regexp_replace",
     "replace",
     "trim",
     "upper",
