@@ -71,6 +71,7 @@ test-airflow-live: setup ## pipelines in a running Airflow, with its processes k
 test-s3: setup $(S3_SERVER) ## tests on an S3 server, which is built once (minutes)
 	@$(TIMED) $(PYTEST) -m "s3 and not deep" --ignore tests/system tests
 	@$(TIMED) $(PYTEST) -m "s3 and not deep" tests/system
+	@$(TIMED) .venv-airflow/bin/python -m pytest -q -m s3 tests/dags
 
 test-s3-deep: setup $(S3_SERVER) ## runs that sleep at every place on that server, further schedules (an hour)
 	@$(PYTEST) -m "s3 and deep" tests
@@ -81,7 +82,7 @@ test-hdfs: setup $(HDFS_SERVER) ## tests on HDFS, whose servers are fetched once
 test-hdfs-deep: setup $(HDFS_SERVER) ## commands there, and further faults (ten minutes)
 	@$(PYTEST) -m "hdfs and deep" tests
 
-test-cluster: setup $(S3_SERVER) $(HDFS_SERVER) ## pipelines on a Spark cluster of two workers, with an executor killed (ten minutes)
+test-cluster: setup $(S3_SERVER) $(HDFS_SERVER) ## pipelines on a Spark cluster of two workers, with an executor killed (an hour)
 	@$(TIMED) $(PYTEST) -m "cluster and not deep" tests/cluster
 
 test-cluster-deep: setup $(S3_SERVER) $(HDFS_SERVER) ## executors killed at many places and times (an hour)

@@ -4,17 +4,14 @@ What the output must be, by plain loops over every event ever accepted, in whole
 """
 
 import operator
-from bisect import bisect_left
 from calendar import monthrange
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
-from functools import cache
-from zoneinfo import ZoneInfo
+
+from tests.wall_clock import EPOCH, MICROSECOND, instant, wall
 
 Row = dict[str, float | None]
 
-EPOCH, MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 OPERATORS = {
     "<": operator.lt,
     "<=": operator.le,
@@ -104,6 +101,9 @@ class Cumulate(Window):
     zone: str | None = None
 
 
+Grid = Tumbling | Sliding | Cumulate
+
+
 @dataclass(frozen=True)
 class Session(Window):
     """Maximal chains of neighbours at most `gap` apart.
@@ -156,39 +156,7 @@ class Global(Window):
     """One window for all time."""
 
 
-def wall(t: int, zone: str | None) -> int:
-    """What the wall clock of `zone` shows at the instant t.
-
-    It is given as microseconds since it showed 1970-01-01T00:00.
-    """
-    return (
-        t
-        if zone is None
-        else ((EPOCH + t * MICROSECOND).astimezone(ZoneInfo(zone)).replace(tzinfo=UTC) - EPOCH)
-        // MICROSECOND
-    )
-
-
-@cache
-def instant(local: int, zone: str | None) -> int:
-    """The first instant at which the wall clock of `zone` shows `local` or later.
-
-    It is the earlier one in a fold and the transition in a gap.
-    """
-    if zone is None:
-        return local
-    clock = (EPOCH + local * MICROSECOND).replace(tzinfo=ZoneInfo(zone))
-    first, second = (
-        (clock.replace(fold=fold) - EPOCH) // MICROSECOND for fold in (0, 1)
-    )  # only in a gap the second comes first
-    return (
-        first
-        if first <= second
-        else second + bisect_left(range(second, first), local, key=lambda t: wall(t, zone))
-    )
-
-
-def reading(window: Tumbling | Sliding | Cumulate, k: int) -> int:
+def reading(window: Grid, k: int) -> int:
     """What the wall clock shows at boundary k.
 
     Months step from the origin, not from each other, clamped to the month's last day.
@@ -201,7 +169,7 @@ def reading(window: Tumbling | Sliding | Cumulate, k: int) -> int:
     return (origin.replace(year=year, month=month + 1, day=day) - EPOCH) // MICROSECOND
 
 
-def span(window: Tumbling | Sliding | Cumulate, k: int) -> tuple[int, int]:
+def span(window: Grid, k: int) -> tuple[int, int]:
     """Window k, or period k of Cumulate.
 
     It is empty, `[start, start)`, where its two boundaries coincide.
@@ -212,7 +180,7 @@ def span(window: Tumbling | Sliding | Cumulate, k: int) -> tuple[int, int]:
     return instant(reading(window, k), window.zone), instant(end, window.zone)
 
 
-def between(window: Tumbling | Sliding | Cumulate, first: int, last: int) -> list[tuple[int, int]]:
+def between(window: Grid, first: int, last: int) -> list[tuple[int, int]]:
     """In order, the windows that end after `first` and begin at or before `last`.
 
     None is empty, and those whose both ends coincide are one.
@@ -236,7 +204,7 @@ def between(window: Tumbling | Sliding | Cumulate, first: int, last: int) -> lis
     return sorted((start, end) for start, end in found if start < end and first < end)
 
 
-def spans(window: Tumbling | Sliding | Cumulate | RecordSliding, t: int) -> set[tuple[int, int]]:
+def spans(window: Grid | RecordSliding, t: int) -> set[tuple[int, int]]:
     """Every `[start, end)` of a grid with `start <= t < end`.
 
     Of RecordSliding, the two windows that an event at t makes.
@@ -257,7 +225,7 @@ def ends(window: Window, t: int) -> list[int | None]:
     """
     if isinstance(window, RecordSliding):
         return [t - t % window.tick + window.tick + reach for reach in (0, window.difference)]
-    if isinstance(window, Tumbling | Sliding | Cumulate):
+    if isinstance(window, Grid):
         return [end for _, end in spans(window, t)]
     return [None if isinstance(window, Global) else t + 1]
 
@@ -539,11 +507,7 @@ class Oracle:
         window, shown = next(w for w in self.windows if w.name == name), {}
         aggregate, compare, number = window.having or ("count", ">=", 0)
         for key in {a.event.key for a in self.accepted}:
-            rows = (
-                self._aligned
-                if isinstance(window, Tumbling | Sliding | Cumulate | RecordSliding)
-                else self._sequential
-            )
+            rows = self._aligned if isinstance(window, Grid | RecordSliding) else self._sequential
             for place, (row, by) in rows(window, self._held(window, key)).items():
                 closed, final = (
                     passed(place[1], 0, self.watermark),

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.oracle import (
-    MICROSECOND,
     Count,
     Cumulate,
     Delta,
@@ -24,10 +23,9 @@ from tests.oracle import (
     Tumbling,
     Window,
     aggregates,
-    instant,
     spans,
-    wall,
 )
+from tests.wall_clock import MICROSECOND, instant, wall
 
 S, FAR = 1_000_000, 10**17
 MINUTE, HOUR, DAY = 60 * S, 3600 * S, 86400 * S

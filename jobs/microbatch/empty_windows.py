@@ -14,13 +14,13 @@ from windowing.errors import StateRefused
 from windowing.grid.range import Range
 from windowing.panes import table as state
 from windowing.panes.rule import longest_span
+from windowing.spec.kinds import OnSteps
 from windowing.storage import own_tables
 from windowing.storage.few_rows import span_of
 from windowing.windows import aligned
 from windowing.windows.gaps import (
     OLD_HIGH,
     OLD_LOW,
-    Filled,
     last_closed,
     ranges_between,
     window_extents,
@@ -28,7 +28,7 @@ from windowing.windows.gaps import (
 
 
 def extent_growth(
-    batch: RunContext, window: Filled, table: str, fresh: DataFrame, within: Range
+    batch: RunContext, window: OnSteps, table: str, fresh: DataFrame, within: Range
 ) -> tuple[DataFrame, Range]:
     """The extent of every key of `fresh`, without and with the fresh panes, and the times it spans.
 
@@ -63,7 +63,7 @@ def widen_to_growth(panes: DataFrame, within: Range) -> Range:
 
 
 def empty_window_ranges(
-    batch: RunContext, window: Filled, table: str, fresh: DataFrame, within: Range
+    batch: RunContext, window: OnSteps, table: str, fresh: DataFrame, within: Range
 ) -> tuple[DataFrame, Range]:
     """The windows by which each key's extent has grown, and the times they span.
 
@@ -74,7 +74,7 @@ def empty_window_ranges(
 
 
 def check_empty_limit(
-    batch: RunContext, window: Filled, table: str, fresh: DataFrame, within: Range
+    batch: RunContext, window: OnSteps, table: str, fresh: DataFrame, within: Range
 ) -> int:
     """How many empty windows the batch adds; StateRefused if they exceed the output's limit."""
     added, wide = empty_window_ranges(batch, window, table, fresh, within)
@@ -93,7 +93,7 @@ def check_empty_limit(
 
 
 def check_limit(
-    batch: RunContext, window: Filled, before: DataFrame | None, after: DataFrame, within: Range
+    batch: RunContext, window: OnSteps, before: DataFrame | None, after: DataFrame, within: Range
 ) -> None:
     """StateRefused if the panes `after` make more empty windows than `before` by over the limit.
 
@@ -105,7 +105,9 @@ def check_limit(
     _check_limit(window, added, "then rerun the command; nothing was written")
 
 
-def _count_empty_windows(batch: RunContext, window: Filled, panes: DataFrame, within: Range) -> int:
+def _count_empty_windows(
+    batch: RunContext, window: OnSteps, panes: DataFrame, within: Range
+) -> int:
     """How many empty windows lie between each key's first and last event.
 
     panes[keys, pane_start, judged_by, rows] -> number
@@ -127,7 +129,7 @@ def _count_windows(ranges: DataFrame, low: str, high: str) -> int:
     return int(row[0])
 
 
-def _check_limit(window: Filled, added: int, then: str) -> int:
+def _check_limit(window: OnSteps, added: int, then: str) -> int:
     """`added`; StateRefused, EMPTY_LIMIT, if it exceeds the window's `empty_limit`."""
     limit = window.shown.empty_limit or 0
     if added <= limit:
@@ -137,7 +139,7 @@ def _check_limit(window: Filled, added: int, then: str) -> int:
     raise StateRefused("EMPTY_LIMIT", f"{field}: {found}; raise the limit, {then}")
 
 
-def closing_gaps(closing: Closing, window: Filled, table: str) -> tuple[DataFrame, Range]:
+def closing_gaps(closing: Closing, window: OnSteps, table: str) -> tuple[DataFrame, Range]:
     """The windows up to W that this run makes visible, and the times they span.
 
     They are those by which a key's extent grew in this run and those that W passed, as ranges of
@@ -156,7 +158,7 @@ def closing_gaps(closing: Closing, window: Filled, table: str) -> tuple[DataFram
 
 
 def _select_first_shown(
-    closing: Closing, window: Filled, panes: DataFrame, extents: DataFrame, wide: Range
+    closing: Closing, window: OnSteps, panes: DataFrame, extents: DataFrame, wide: Range
 ) -> DataFrame:
     """The parts of the `extents` that no run could show before this one.
 

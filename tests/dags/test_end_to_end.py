@@ -1,7 +1,7 @@
 """The scheduled DAG with the real command line, Spark and Delta.
 
-A few rows land, the DAG runs, readers see the counts. TIDEMARK_E2E names another command than
-.venv/bin/tidemark; its directory's python must have the project and Spark.
+A few rows land, on a disk or on S3, the DAG runs, readers see the counts. TIDEMARK_E2E names
+another command than .venv/bin/tidemark; its directory's python must have the project and Spark.
 """
 
 import os
@@ -17,6 +17,8 @@ from airflow.models.xcom import XComModel
 from airflow.utils.session import create_session
 from conftest import HOME, ROOT, SPEC, Outcome
 
+from tests.support.s3_server import KEYS, started_s3_server
+
 CLI = Path(os.environ.get("TIDEMARK_E2E", ROOT / ".venv/bin/tidemark"))
 THERE = CLI.exists() and (ROOT / "jobs/cli/main.py").exists()
 pytestmark = pytest.mark.skipif(not THERE, reason=f"{CLI} is not there; run `make setup`")
@@ -24,6 +26,7 @@ pytestmark = pytest.mark.skipif(not THERE, reason=f"{CLI} is not there; run `mak
 CANARIES = ("zz-shop-4711", "4712471247", "4713.4713")
 """A key, an id and a price, which no one should find anywhere but in tables."""
 LAND = """
+import os
 import sys
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -33,6 +36,7 @@ import deltalake
 import pyarrow as pa
 
 from jobs.sessions.profiles import TINY
+from windowing.storage.s3_settings import read_s3_settings
 
 kinds = {"id": pa.int64(), "at": pa.timestamp("us", "UTC"), "price": pa.decimal128(8, 4)}
 columns = {
@@ -42,27 +46,32 @@ columns = {
     "price": [Decimal("4713.4713"), Decimal(4), Decimal(1)],
 }
 schema = pa.schema([("shop", pa.string()), *kinds.items()])
-deltalake.write_deltalake(sys.argv[1], pa.Table.from_pydict(columns, schema=schema))
+options = read_s3_settings(os.environ).for_rust() if sys.argv[1].startswith("s3:") else None
+table = pa.Table.from_pydict(columns, schema=schema)
+deltalake.write_deltalake(sys.argv[1], table, storage_options=options)
 Path(sys.argv[2]).write_text("".join(f"{name} {value}\\n" for name, value in TINY.items()))
 """
 
 
+def land(name: str, lake: str, home: Path, patched: pytest.MonkeyPatch) -> Path:
+    """A directory of specs with one pipeline in it, whose source holds three orders."""
+    light = str(home / "light.conf")
+    subprocess.run(
+        [CLI.parent / "python", "-c", LAND, f"{lake}/orders_in", light], check=True, cwd=ROOT
+    )
+    patched.setenv("PYSPARK_SUBMIT_ARGS", f"--properties-file {light} pyspark-shell")
+    specs = home / "specs"
+    specs.mkdir()
+    (specs / f"{name}.yaml").write_text(SPEC.format(name=name).replace("/srv/lake", lake))
+    patched.setenv("TIDEMARK_PIPELINES", str(specs))
+    patched.setenv("TIDEMARK_BIN", str(CLI))
+    return specs
+
+
 @pytest.fixture
 def landed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory of specs with the pipeline `corner` in it, whose source holds three orders."""
-    light = str(tmp_path / "light.conf")
-    subprocess.run(
-        [CLI.parent / "python", "-c", LAND, str(tmp_path / "lake/orders_in"), light],
-        check=True,
-        cwd=ROOT,
-    )
-    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"--properties-file {light} pyspark-shell")
-    specs = tmp_path / "specs"
-    specs.mkdir()
-    (specs / "corner.yaml").write_text(SPEC.format(name="corner").replace("/srv/lake", "../lake"))
-    monkeypatch.setenv("TIDEMARK_PIPELINES", str(specs))
-    monkeypatch.setenv("TIDEMARK_BIN", str(CLI))
-    return specs
+    """The pipeline `corner`, with its lake beside its specs."""
+    return land("corner", str(tmp_path / "lake"), tmp_path, monkeypatch)
 
 
 def rows_told(run_id: str) -> dict[str, Any]:
@@ -103,6 +112,26 @@ def kept_of(run_id: str) -> str:
     logs = [file.read_text() for file in HOME.rglob("*.log")]
     assert results and rendered
     return "\n".join([*results, *rendered, *logs])
+
+
+@pytest.mark.s3
+def test_a_secret_key_is_in_nothing_that_airflow_keeps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, outcome: Callable[..., Outcome]
+) -> None:
+    """Results, rendered templates, logs and the database; the key is in the environment."""
+    (tmp_path / "s3").mkdir()
+    with started_s3_server(tmp_path / "s3") as server:
+        for name, value in server.environ.items():
+            monkeypatch.setenv(name, value)
+        land("far_away", server.make_home(), tmp_path, monkeypatch)
+        done = outcome("far_away")
+    assert (done.state, set(done.tasks.values())) == ("success", {"success"})
+    assert figures_of(done.run_id)["run"] == "3 read; hourly 2 inserted; visits 2 inserted"
+    assert server.endpoint not in kept_of(done.run_id)
+    stored = [file for file in HOME.rglob("*") if file.is_file()]
+    assert HOME / "airflow.db" in stored
+    assert [file for file in stored if b"far_away" in file.read_bytes()]
+    assert [file for file in stored if KEYS.secret.encode() in file.read_bytes()] == []
 
 
 @pytest.mark.deep

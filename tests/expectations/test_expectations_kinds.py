@@ -44,11 +44,9 @@ from windowing.spec.kinds import (
     CHANGES,
     ON_CLOSE,
     Aggregate,
-    Cumulate,
+    Aligned,
     Having,
     OutputPolicy,
-    Sliding,
-    Tumbling,
     Window,
 )
 from windowing.spec.pipeline import Retention
@@ -115,7 +113,7 @@ def test_an_output_whose_rows_expire_may_be_empty(window: Window) -> None:
     """Rows of grid windows expire, and no others."""
     expiring = replace(PIPELINE, retention=Retention(output_us=1))
     least = [e.least for e in builtin_suite(window, expiring, FACTS) if hasattr(e, "least")]
-    expires = isinstance(window, Tumbling | Sliding | Cumulate)
+    expires = isinstance(window, Aligned)
     assert least == ([0 if expires else 1] if FLOOR in ASKED[window.name] else [])
 
 

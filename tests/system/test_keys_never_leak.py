@@ -16,6 +16,7 @@ from deltalake import write_deltalake
 
 from tests.support.hourly_trips import SPEC
 from tests.support.s3_server import KEYS, S3Server
+from tests.support.warm_pipeline import Engine
 from windowing.location import Location
 from windowing.storage.s3_settings import read_s3_settings
 
@@ -141,3 +142,30 @@ def test_an_error_by_wrong_keys_does_not_say_them(
     assert said.count("the credentials are refused; check AWS_ACCESS_KEY_ID") >= 3, said
     for place in (tmp_path / "home", s3_server.home):
         assert list_files_with(WRONG, place) == []
+
+
+@pytest.mark.usefixtures("jvm")
+@pytest.mark.timeout(600)
+def test_a_warm_engine_keeps_the_secret_to_itself(
+    spec: Path, s3_server: S3Server, tmp_path: Path
+) -> None:
+    """Each command hands its environment over; the log and the answers of the engine are here."""
+    home, watch = tmp_path / "home", Watch()
+    home.mkdir()
+    engine, said = Engine(home), ""
+    with watch.watching():
+        for words in (("engine", "start"), ("run", str(spec)), ("engine", "status")):
+            code, out, err = engine.ask(*words)
+            assert code == 0, err
+            said += out + err
+            engine.wait_until_idle()
+        served = engine.wait_until_idle()["commands"]
+        code, out, err = engine.ask("engine", "stop")
+        assert (code, served) == (0, 1), err
+    lines = b"\n".join(watch.seen)
+    assert b"engine" in lines
+    assert KEYS.secret not in said + out + err
+    assert KEYS.secret.encode() not in lines
+    assert any(home.rglob("log")), "that of the engine"
+    for place in (home, s3_server.home):
+        assert list_files_with(KEYS.secret, place) == []

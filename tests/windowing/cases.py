@@ -12,7 +12,7 @@ from tests import oracle
 from windowing.grid.rule import Grid
 from windowing.grid.zone import micros
 from windowing.location import Location
-from windowing.spec.kinds import Aggregate, Cumulate, Sliding, Tumbling, Window
+from windowing.spec.kinds import Aggregate, Aligned, Cumulate, Sliding, Tumbling, Window
 from windowing.spec.pipeline import EventTime, Pipeline, Source, Watermark
 
 SECOND = 1_000_000
@@ -58,7 +58,7 @@ steps = st.one_of(
 class Case:
     """One window, as the pipeline says it and as the oracle says it."""
 
-    ours: Tumbling | Sliding | Cumulate
+    ours: Aligned
     theirs: oracle.Tumbling | oracle.Sliding | oracle.Cumulate
 
 

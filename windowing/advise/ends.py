@@ -14,17 +14,17 @@ from windowing.advise.boundaries import Boundaries, Instants
 from windowing.panes.rule import grid_shape, longest_span
 from windowing.spec.duration import DAY
 from windowing.spec.kinds import (
+    Aligned,
     AnySession,
     CappedSession,
     Count,
     Cumulate,
     Delta,
     Global,
+    OnSteps,
     Punctuation,
     RecordSliding,
     Session,
-    Sliding,
-    Tumbling,
     Window,
 )
 from windowing.spec.pipeline import Pipeline
@@ -63,6 +63,8 @@ def has_sessions(pipeline: Pipeline) -> bool:
 
 
 def _find_ends_of(window: Window, t: Instants) -> Ends:
+    if isinstance(window, OnSteps):
+        return _find_ends_on_steps(window, t)
     match window:
         case Global():
             never = np.full(len(t), NEVER_US)
@@ -83,27 +85,29 @@ def _find_ends_of(window: Window, t: Instants) -> Ends:
                 steps.find_instants(steps.find_numbers(t) + 1),
                 periods.find_instants(periods.find_numbers(t) + 1),
             )
-        case Tumbling() | Sliding():
-            shape = grid_shape(window)
-            steps = find_boundaries(window, t)
-            step = steps.find_numbers(t)
-            first = (step - shape.size) // shape.slide + 1
-            last = step // shape.slide
-            return Ends(
-                steps.find_instants(first * shape.slide + shape.size),
-                steps.find_instants(last * shape.slide + shape.size),
-            )
         case _:
             assert_never(window)
 
 
-def find_boundaries(window: Tumbling | Sliding | Cumulate, t: Instants) -> Boundaries:
+def _find_ends_on_steps(window: OnSteps, t: Instants) -> Ends:
+    shape = grid_shape(window)
+    steps = find_boundaries(window, t)
+    step = steps.find_numbers(t)
+    first = (step - shape.size) // shape.slide + 1
+    last = step // shape.slide
+    return Ends(
+        steps.find_instants(first * shape.slide + shape.size),
+        steps.find_instants(last * shape.slide + shape.size),
+    )
+
+
+def find_boundaries(window: Aligned, t: Instants) -> Boundaries:
     """The boundaries around the instants `t`, of which there is one: the steps of the windows."""
     grid = window.grid if isinstance(window, Cumulate) else grid_shape(window).grid
     return Boundaries(grid, *_reach(window, t))
 
 
-def _reach(window: Tumbling | Sliding | Cumulate, t: Instants) -> tuple[int, int]:
+def _reach(window: Aligned, t: Instants) -> tuple[int, int]:
     """The instants between which all windows of events at `t` begin and end."""
     far_us = 2 * longest_span(window) + DAY
     return int(t.min()) - far_us, int(t.max()) + far_us

@@ -1,6 +1,6 @@
 """Windows on a grid: those that events were in, and those that are open.
 
-tumbling, sliding and cumulate windows -> `Pairs` of events and windows, and `Span`s
+windows on a grid -> `Pairs` of events and windows, and `Span`s
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from windowing.advise.boundaries import Boundaries, Instants
 from windowing.advise.ends import find_boundaries
 from windowing.advise.share import Pairs
 from windowing.panes.rule import grid_shape, windows_of_pane
-from windowing.spec.kinds import Aligned, Cumulate, Sliding, Tumbling
+from windowing.spec.kinds import Aligned, Cumulate, OnSteps
 
 MOST_WINDOWS = 50
 """In how many windows an event is looked at."""
@@ -66,9 +66,7 @@ def _find_windows(window: Aligned, time: Instants) -> Iterator[_Found]:
         yield from _find_sliding(window, steps, time, max(1, by * thin))
 
 
-def _find_sliding(
-    window: Tumbling | Sliding, steps: Boundaries, time: Instants, by: int
-) -> Iterator[_Found]:
+def _find_sliding(window: OnSteps, steps: Boundaries, time: Instants, by: int) -> Iterator[_Found]:
     """Every window whose number is a multiple of `by`, from the last one that has begun."""
     shape = grid_shape(window)
     begun = steps.find_numbers(time) // shape.slide
@@ -120,9 +118,7 @@ def list_open(window: Aligned, closed_us: int, until_us: int) -> list[Span]:
     return sorted(found, key=lambda span: (span.end_us, span.start_us))[-MOST_OPEN:]
 
 
-def _list_sliding(
-    window: Tumbling | Sliding, steps: Boundaries, low: int, high: int
-) -> Iterator[Span]:
+def _list_sliding(window: OnSteps, steps: Boundaries, low: int, high: int) -> Iterator[Span]:
     shape = grid_shape(window)
     last = high // shape.slide
     first = max((low - shape.size) // shape.slide + 1, last - MOST_OPEN)

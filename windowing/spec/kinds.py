@@ -195,7 +195,9 @@ class Punctuation:
     shown: OutputPolicy = OutputPolicy()
 
 
-Aligned = Tumbling | Sliding | Cumulate
+OnSteps = Tumbling | Sliding
+"""Windows of some steps of a grid each; they can show empty windows."""
+Aligned = OnSteps | Cumulate
 """Windows whose bounds are the same for every key."""
 AlignedWindows = Sequence[Aligned]
 """Some of them, which are made in one pass."""

@@ -10,21 +10,20 @@ from windowing.columns import FROM, HIGH, LOW, ROWS, TO, TOUCHED, Names
 from windowing.grid.range import Range
 from windowing.grid.rule import index
 from windowing.panes.rule import grid_shape
-from windowing.spec.kinds import Sliding, Tumbling, Window
+from windowing.spec.kinds import OnSteps, Window
 from windowing.windows.aligned import place_panes
 from windowing.windows.keyed_rows import list_numbers
 
-Filled = Tumbling | Sliding
 OLD_LOW, OLD_HIGH = "__old_low", "__old_high"
 
 
-def shows_empty_windows(window: Window) -> TypeGuard[Filled]:
+def shows_empty_windows(window: Window) -> TypeGuard[OnSteps]:
     """Whether the output of `window` shows empty windows."""
-    return isinstance(window, Tumbling | Sliding) and window.shown.empty_limit is not None
+    return window.shown.empty_limit is not None
 
 
 def window_extents(
-    panes: DataFrame, window: Filled, keys: Names, lateness_us: int | None, within: Range
+    panes: DataFrame, window: OnSteps, keys: Names, lateness_us: int | None, within: Range
 ) -> DataFrame:
     """The first and the last window number that contain a pane: [keys, __low, __high].
 
@@ -70,7 +69,7 @@ def list_empty_windows(
     return empty.withColumns(typed)
 
 
-def last_closed(window: Filled, watermark_us: int) -> int:
+def last_closed(window: OnSteps, watermark_us: int) -> int:
     """The number of the last window whose end is at or before the watermark."""
     form = grid_shape(window)
     return (index(form.grid, watermark_us) - form.size) // form.slide

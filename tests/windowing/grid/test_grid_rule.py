@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests import oracle
+from tests import oracle, wall_clock
 from tests.windowing.cases import (
     DAY,
     HOUR,
@@ -34,7 +34,7 @@ PER_ZONE = 8
 
 def offset(zone: str, t: int) -> int:
     """Wall clock minus UTC, microseconds."""
-    return oracle.wall(t, zone) - t
+    return wall_clock.wall(t, zone) - t
 
 
 @cache
@@ -125,8 +125,8 @@ def test_local_time_has_no_hole_and_no_overlap() -> None:
     for zone in ZONES:
         for at in sampled(zone)[:2]:
             spans = local_spans(zone, at - DAY, at + DAY)
-            assert spans[0].low_us <= oracle.wall(at - DAY, zone)
-            assert spans[-1].high_us > oracle.wall(at + DAY, zone)
+            assert spans[0].low_us <= wall_clock.wall(at - DAY, zone)
+            assert spans[-1].high_us > wall_clock.wall(at + DAY, zone)
             assert all(a.high_us == b.low_us for a, b in zip(spans, spans[1:], strict=False)), zone
             assert all(s.low_us < s.high_us for s in spans), zone
             for local in (
@@ -134,8 +134,8 @@ def test_local_time_has_no_hole_and_no_overlap() -> None:
             ):
                 (span,) = (s for s in spans if s.low_us <= local < s.high_us)
                 instant = span.at_us + (local - span.low_us if span.on_clock else 0)
-                assert instant == oracle.instant(local, zone), (zone, local)
-                assert span.on_clock == (oracle.wall(instant, zone) == local), (zone, local)
+                assert instant == wall_clock.instant(local, zone), (zone, local)
+                assert span.on_clock == (wall_clock.wall(instant, zone) == local), (zone, local)
 
 
 @pytest.mark.slow
@@ -251,8 +251,8 @@ def test_days_have_as_many_hours_as_the_clock_says(zone: str | None, t: int, at_
     shift = 0 if zone is None else offset(zone, start) - offset(zone, end)
     beside_a_gap = (
         zone is not None
-        and (oracle.wall(start, zone) - at_hour * HOUR) % DAY
-        + (oracle.wall(end, zone) - at_hour * HOUR) % DAY
+        and (wall_clock.wall(start, zone) - at_hour * HOUR) % DAY
+        + (wall_clock.wall(end, zone) - at_hour * HOUR) % DAY
     )
     assert end - start == DAY + shift or beside_a_gap
 

@@ -20,7 +20,6 @@ from tests.windowing.cases import (
     instants,
     nested,
     pipeline,
-    sliding,
     tumbling,
 )
 from windowing.grid.rule import Grid, boundary, index
@@ -57,14 +56,7 @@ several = st.lists(aligned(), min_size=1, max_size=4).map(
 
 
 def _named(case: Case, name: str) -> Case:
-    ours = case.ours
-    if isinstance(ours, Cumulate):
-        return cumulate(ours.grid, name)
-    return (
-        sliding(ours.grid, ours.size_us, name)
-        if isinstance(ours, Sliding)
-        else tumbling(ours.grid, name)
-    )
+    return Case(replace(case.ours, name=name), replace(case.theirs, name=name))
 
 
 def _family_of(families_of: tuple[Family, ...], name: str) -> Family:

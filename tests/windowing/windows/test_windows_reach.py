@@ -8,7 +8,7 @@ import pytest
 from tests.windowing.spec.specs import with_window
 from windowing.grid.range import Range
 from windowing.grid.zone import micros
-from windowing.spec.kinds import Cumulate, Sliding, Tumbling
+from windowing.spec.kinds import Aligned, Sliding, Tumbling
 from windowing.spec.load import load_pipeline
 from windowing.windows.reach import find_reach, span_windows, windows_touched
 
@@ -53,7 +53,7 @@ def test_windows_on_a_grid_span_what_their_boundaries_say(
     kind: str, fields: dict[str, Any], first: datetime, last: datetime
 ) -> None:
     window = load_pipeline(with_window(kind, **fields)).windows[0]
-    assert isinstance(window, Tumbling | Sliding | Cumulate)
+    assert isinstance(window, Aligned)
     within = Range(micros(LOW), micros(HIGH))
     assert span_windows(window, within) == Range(micros(first), micros(last) - 1)
 
