@@ -1,6 +1,7 @@
 """The program of docs/recipes.md that reads a topic brings each record once, and it is a source."""
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def test_records_of_kafka_are_appended_once(broker: Broker, tmp_path: Path) -> N
     # The connector is on this disk already, so nothing is downloaded.
     recipe = Recipe(read_block("Kafka", "python"), environ).changed(
         '"spark.jars.packages": CONNECTOR',
-        f'"spark.driver.extraClassPath": {class_path("connector")!r}',
+        f'"spark.jars": {class_path("connector").replace(os.pathsep, ",")!r}',
     )
 
     def rows() -> list[int]:
@@ -45,9 +46,9 @@ def test_records_of_kafka_are_appended_once(broker: Broker, tmp_path: Path) -> N
         return sorted(n for n in found["order_id"].to_pylist() if n is not None)
 
     broker.send("orders", map(order, (1, 2, 3)))
-    assert recipe.run() == "3 records were appended\n"
+    assert recipe.run() == "3 records were read\n"
     assert rows() == [1, 2, 3]
-    assert recipe.run() == "0 records were appended\n"
+    assert recipe.run() == "0 records were read\n"
     broker.send("orders", [order(4), '{"order_id": "broken', order(5)])
     recipe.run()
     assert rows() == [1, 2, 3, 4, 5]
