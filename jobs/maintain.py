@@ -162,7 +162,7 @@ def _maintain_tables(batch: RunContext, past: LedgerHistory, progress: Progress)
     before = {name: own_tables.size(spark, pipeline.table(name)) for name in [*names, *published]}
     merged = compact_state(batch)
     closed_us = None if past.period is None else past.period.until_us
-    expired = expire_rows(batch, past.watermark, closed_us)
+    expired = expire_rows(batch, past, closed_us)
     in_use = [
         entry
         for entry in (past.published, unpublished_validated(pipeline, past))

@@ -1,7 +1,8 @@
 """Expiry: what has passed the spec's `retention` is deleted.
 
-Refused rows expire by the arrival of their run, and lose their source columns. Windows, state and
-ids expire by the watermark, and are deleted.
+Refused rows expire by the arrival of their run, and lose their source columns. Earlier values of
+windows expire by the clock, once they have been replaced for so long. Windows, state and ids expire
+by the watermark. They are deleted.
 """
 
 from collections.abc import Mapping
@@ -16,8 +17,11 @@ from windowing.admit.table import REFUSED
 from windowing.columns import DIGEST, END, META, PANE, RUN, kept_name, quoted
 from windowing.crash import crashpoint
 from windowing.grid.frame import instant
+from windowing.ledger.history import LedgerHistory
 from windowing.ledger.table import WATERMARKS
+from windowing.merge.rule import REVISIONS
 from windowing.panes.rule import SEEN, pane_families
+from windowing.revisions.table import forget_revisions
 from windowing.source import table as source
 from windowing.spec.kinds import Aligned, Global
 from windowing.storage import own_tables, upkeep
@@ -26,18 +30,22 @@ from windowing.windows.gaps import shows_empty_windows
 
 
 def expire_rows(
-    batch: RunContext, watermark_us: int | None, closed_us: int | None = None
+    batch: RunContext, past: LedgerHistory, closed_us: int | None = None
 ) -> dict[str, int]:
     """Deletes rows past their retention and empties refused rows past theirs.
 
     Rows of outputs stay that end at or before `closed_us`, until when a period is closed.
     Returns by table how many rows were deleted or emptied.
     """
+    watermark_us = past.watermark
     pipeline = batch.pipeline
     kept = pipeline.retention
     found: dict[str, int] = {}
     if kept.refused_us is not None:
         found |= _expire_refused(batch, batch.arrival_us - kept.refused_us)
+    if kept.revisions_us is not None:
+        until_us = batch.arrival_us - kept.revisions_us
+        found[REVISIONS] = forget_revisions(batch.spark, pipeline, past, until_us)
     if watermark_us is None:
         return found
     horizon = pipeline.watermark.dedupe_horizon_us

@@ -227,6 +227,13 @@ def list_versions_of_runs(past: LedgerHistory, window: str) -> Iterator[tuple[in
         yield begun, before
 
 
+def find_version_at(past: LedgerHistory, window: str, at_us: int) -> int:
+    """The newest version of the output that a step has made which began by then; -1 before one."""
+    entries = _list_writing(past, window)
+    made = [e.versions[window] for e in entries if e.at is not None and e.at <= at_us]
+    return max(made, default=-1)
+
+
 def find_step(past: LedgerHistory, window: str, version: int) -> Step:
     """The step that made `version` of the output `window`.
 

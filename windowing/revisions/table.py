@@ -12,12 +12,14 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windowing.columns import END, INDEX, START, quoted
+from windowing.crash import crashpoint
+from windowing.ledger.history import LedgerHistory
 from windowing.ledger.table import read_history
 from windowing.merge.rule import REVISIONS, Target, output_table
-from windowing.revisions.rule import list_versions_of_runs
+from windowing.revisions.rule import find_version_at, list_versions_of_runs
 from windowing.rows import write_json
 from windowing.spec.pipeline import Pipeline
-from windowing.storage import delta, delta_log, own_tables
+from windowing.storage import delta, delta_log, own_tables, upkeep
 from windowing.storage.kept_open import newest_version, read_commit_text
 from windowing.storage.logged_commit import LoggedCommit, read_commit
 from windowing.storage.own_tables import Once
@@ -112,6 +114,39 @@ def keep_revisions(spark: SparkSession, pipeline: Pipeline) -> None:
         noted = _note_range(spark, rows.schema, window.name, fresh)
         after = Once(path, window.name, fresh.last)
         own_tables.append(rows.unionByName(noted), after, START, None)
+
+
+def forget_revisions(
+    spark: SparkSession, pipeline: Pipeline, past: LedgerHistory, until_us: int
+) -> int:
+    """Deletes what rows were before a change that a step has made which began by then.
+
+    What was changed later is told on, also of the same row. Returns how many changes were deleted.
+    """
+    path = pipeline.table(REVISIONS)
+    stored = own_tables.find(spark, path, own_tables.EVERY_ROW)
+    if stored is None:
+        return 0
+    forgotten = F.lit(False)
+    for window, ranges in _list_kept(stored).items():
+        last = find_version_at(past, window, until_us)
+        of_window = F.col(OUTPUT) == window
+        # The newest range says how far the change feed was kept.
+        is_newest = (F.col(CHANGE) == KEPT) & (F.col(VERSION) == ranges[-1][1])
+        forgotten = forgotten | (of_window & (F.col(VERSION) <= last) & ~is_newest)
+        is_told = (F.col(CHANGE) == KEPT) & F.col(SINCE).between(0, F.least(VERSION, F.lit(last)))
+        told = of_window & is_told
+        if not stored.where(told).isEmpty():
+            # What is told begins later before it is deleted, wherever this is killed.
+            begin = F.least(F.col(VERSION), F.lit(last)) + 1
+            upkeep.update_rows(spark, path, told, {quoted(SINCE): begin})
+            crashpoint("maintain.expired")
+    rows = own_tables.read(spark, path).where(forgotten)
+    deleted = rows.where(F.col(CHANGE) != KEPT).count()
+    if not rows.isEmpty():
+        upkeep.delete_where(spark, path, forgotten)
+        crashpoint("maintain.expired")
+    return deleted
 
 
 def pass_over_revisions(spark: SparkSession, pipeline: Pipeline) -> None:

@@ -337,6 +337,7 @@ def _parse_retention(written: RetentionDocument) -> Retention:
         state_us=or_forever("retention.state", written.state, kept_us),
         refused_us=or_forever("retention.refused", written.refused, kept_us),
         output_us=or_forever("retention.output", written.output, kept_us),
+        revisions_us=or_forever("retention.revisions", written.revisions, kept_us),
     )
 
 

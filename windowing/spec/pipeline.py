@@ -132,11 +132,15 @@ class Watermark:
 
 @dataclass(frozen=True)
 class Retention:
-    """How long state, refused rows and outputs are kept, in microseconds; None = forever."""
+    """How long rows are kept, in microseconds; None = forever.
+
+    Those of `revisions_us` are earlier values of windows.
+    """
 
     state_us: int | None = FOREVER
     refused_us: int | None = FOREVER
     output_us: int | None = FOREVER
+    revisions_us: int | None = FOREVER
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from windowing.revisions.rule import (
     Period,
     Step,
     find_step,
+    find_version_at,
     list_values,
     list_versions_of_runs,
 )
@@ -78,6 +79,11 @@ def test_the_first_step_that_names_a_version_or_a_later_one_made_it() -> None:
     past = ledger((DONE, 2), (CLOSE, 5), (MAINTAIN_DONE, 6))
     runs = [find_step(past, "hourly", version).run for version in range(1, 7)]
     assert runs == [0, 0, 1, 1, 1, 2]
+
+
+def test_the_newest_version_of_a_time_is_that_of_the_last_step_that_had_begun() -> None:
+    past = ledger((DONE, 2), (PUBLISH, 9), (BACKFILL_DONE, 3), (DONE, 3), (MAINTAIN_DONE, 4))
+    assert [find_version_at(past, "hourly", at) for at in range(-1, 6)] == [-1, 2, 2, 3, 3, 4, 4]
 
 
 def test_a_window_that_never_changed_has_one_value_of_unknown_age() -> None:

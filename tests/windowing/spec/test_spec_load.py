@@ -343,9 +343,9 @@ def test_a_batch_has_the_bound_that_is_written(
 
 def test_retention_counts_the_longest_months() -> None:
     retention = load_pipeline(
-        having(retention={"refused": "14 months", "output": "90 days"})
+        having(retention={"refused": "14 months", "output": "90 days", "revisions": "1 year"})
     ).retention
-    assert retention == Retention(None, (366 + 62) * DAY, 90 * DAY)
+    assert retention == Retention(None, (366 + 62) * DAY, 90 * DAY, 366 * DAY)
 
 
 @pytest.mark.parametrize(

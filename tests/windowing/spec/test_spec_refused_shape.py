@@ -123,6 +123,7 @@ TEXTS += [
     "retention/state",
     "retention/refused",
     "retention/output",
+    "retention/revisions",
     "source/where",
     "windows/hourly/having",
     "watermark/idle_after",

@@ -222,6 +222,10 @@ class RetentionDocument(Document):
     output: LengthOrForever = Field(
         "forever", description="how long output rows are kept, or forever"
     )
+    revisions: LengthOrForever = Field(
+        "forever",
+        description="how long the values of windows are told that were replaced, or forever",
+    )
 
 
 class AlarmsDocument(Document):
