@@ -27,7 +27,7 @@ HAVING_FORM = (
     "and a number of up to 18 digits before and after the point, as in flights >= 3"
 )
 
-_REPEATS = {"abs": 3, "floor": 2, "ceil": 2, "between": 2, "nullif": 2}
+_REPEATS = {"regexp_extract": 2, "abs": 3, "floor": 2, "ceil": 2, "between": 2, "nullif": 2}
 """How often some operations use their first argument; all others use it once."""
 _KEEPING_FUNCTIONS = (
     "concat",
@@ -87,8 +87,8 @@ def parse_expression(field: str, text: str) -> Expression:
     if _count_nodes(node) > HEAVIEST:
         raise SpecError(
             field,
-            f"{quote_value(text)} nests case, between, nullif or abs so that it grows too large; "
-            "write it flatter",
+            f"{quote_value(text)} nests case, between, nullif, abs or regexp_extract so that it grows too "
+            "large; write it flatter",
         )
     canonical = print_expression(node)
     # The canonical text is what is stored, so it has to be readable as well.

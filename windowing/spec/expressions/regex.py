@@ -5,15 +5,16 @@ in it means there what it does not mean here:
 
     [?&]id=([0-9]+)  ->  [\x{3F}\x{26}]id\x{3D}([0-9]{1,}+)
 
-Two rules keep a search short. Repetitions that have a most multiply what can be tried from one
-place of a text, up to `MOST_TRIED`. One without a most, as in `[0-9]+`, begins where the text
-allows no other way: the character before it can't be one that it repeats, unless nothing behind it
-can fail. So each stretch of a text is read from its begin alone, and read backwards from any place
-there is one way to have come there.
+A repetition that has an upper limit multiplies what can be tried from one place of a text, up to
+`MOST_TRIED`, unless the next character says where it ends. One without, as in `[0-9]+`, begins
+where the text allows no other way: the character before it can't be one that it repeats, unless it
+begins in one place of a text only, or nothing behind it can fail. So it reads each stretch of a
+text from its begin alone. Where such a stretch may also end in many places, each part behind it
+counts in all its ways: they could meet in one place from many.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 
@@ -31,33 +32,43 @@ from windowing.spec.expressions.regex_parts import (
     Stretch,
     count_groups,
     edge,
-    edge_of_row,
     may_be_empty,
 )
 from windowing.spec.expressions.regex_reader import Unusable, read_parts
 
 MOST_TRIED = 10_000
 """How many characters a search may compare from one place of a text."""
+MOST_FRAMES = 2_000
+"""How deep a search may nest in Java, whose stack has room for some ten thousand frames."""
 
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a part is: the marks that can be before and behind it.
+    """Where a part is: the characters that can be before and behind it.
 
-    `is_last` where nothing behind it can fail.
+    There are none before it where it begins in one place of a text only. `is_last` where nothing
+    behind it can fail. `is_loose` where a stretch before it may end in many places.
     """
 
     before: Marks
     behind: Marks
     is_last: bool
+    is_loose: bool = False
 
 
 @dataclass(frozen=True)
 class _Effort:
-    """How many characters a part can read on one way, and how many ways there are."""
+    """How many characters a part reads at most, on how many ways, and how deep one of them is.
+
+    `has_one_end` where it ends in one place, if it begins in one. `is_loose` says of the place
+    behind it what `_Place` does.
+    """
 
     longest: int
     ways: int
+    frames: int
+    has_one_end: bool
+    is_loose: bool
 
 
 @lru_cache(maxsize=256)
@@ -67,12 +78,15 @@ def read_regex(text: str) -> Regex:
     if may_be_empty(found.part) and not (found.from_begin and found.to_end):
         raise Unusable("which fits every text, because it may match nothing")
     if count_groups(found.part) > 1:
-        raise Unusable("which takes out two parts; write (?: for parentheses that take out nothing")
-    if count_tried(found) > MOST_TRIED:
+        raise Unusable("which has two groups; write (?: for parentheses that take out nothing")
+    effort = _measure(found.part, _place_whole(found))
+    if effort.longest * effort.ways > MOST_TRIED:
         raise Unusable(
             f"whose repetitions combine to more than {MOST_TRIED:,} comparisons from one place of "
-            "a text; give them a smaller most, as in {1,20}"
+            "a text; give them lower limits, as in {1,20}"
         )
+    if effort.frames > MOST_FRAMES:
+        raise Unusable("whose parentheses repeat too much; give them lower limits, as in {1,20}")
     return found
 
 
@@ -86,17 +100,18 @@ def find_problem_of_regex(text: str) -> str | None:
 
 
 def count_tried(regex: Regex) -> int:
-    """How many characters a search compares at most from one place of a text.
+    """How many characters a search compares from one place of a text, up to a small factor.
 
-    Those that a repetition without a most reads are not counted; Unusable where it needs one.
+    Those that a repetition without an upper limit reads are not counted.
 
     >>> count_tried(read_parts("[0-9]{1,3}a?"))
     4
     """
-    effort = _measure(regex.part, _place_of(regex))
+    effort = _measure(regex.part, _place_whole(regex))
     return effort.longest * effort.ways
 
 
+@lru_cache(maxsize=256)
 def write_java(regex: Regex) -> str:
     r"""The same pattern for Java's regular expressions.
 
@@ -104,97 +119,152 @@ def write_java(regex: Regex) -> str:
     '[\\x{3F}\\x{26}]id\\x{3D}([0-9]{1,}+)'
     """
     begin, end = "\\A" * regex.from_begin, "\\z" * regex.to_end
-    return begin + _write(regex.part, _place_of(regex)) + end
+    return begin + _write(regex.part, _place_whole(regex)) + end
 
 
-def _place_of(regex: Regex) -> _Place:
-    return _Place(NONE if regex.from_begin else ANY, NONE, not regex.to_end)
+def _place_whole(regex: Regex) -> _Place:
+    return _Place(NONE if regex.from_begin else ANY, NONE, is_last=not regex.to_end)
 
 
-def _list_places(parts: Sequence[Part], place: _Place) -> list[tuple[Part, _Place]]:
-    """Each part of a row with its own place."""
+def _look_behind(parts: Sequence[Part], place: _Place) -> Iterator[tuple[Part, _Place]]:
+    """Each part of a row at `place`, with what is behind that part."""
     found = []
-    for number, part in enumerate(parts):
-        past, rest = parts[:number], parts[number + 1 :]
-        before = edge_of_row(past[::-1], -1, place.before)
-        behind = edge_of_row(rest, 1, place.behind)
-        is_last = place.is_last and all(map(may_be_empty, rest))
-        found.append((part, _Place(before, behind, is_last)))
-    return found
-
-
-def _place_inside(repeated: Repeat, place: _Place) -> _Place:
-    """The place of what is repeated: before and behind it, it may be itself."""
-    before = place.before | edge(repeated.part, -1)
-    behind = place.behind | edge(repeated.part, 1)
-    return _Place(before, behind, place.is_last and repeated.fewest < 2)
+    for part in reversed(parts):
+        found.append((part, place))
+        if may_be_empty(part):
+            place = replace(place, behind=place.behind | edge(part, 1))
+        else:
+            place = replace(place, behind=edge(part, 1), is_last=False)
+    return reversed(found)
 
 
 def _measure(part: Part, place: _Place) -> _Effort:
     match part:
         case Mark():
-            return _Effort(1, 1)
-        case Group(inner):
-            return _measure(inner, place)
-        case Choice(ways):
-            return _measure_choice(ways, place)
-        case Row(parts):
-            efforts = [_measure(*each) for each in _list_places(parts, place)]
-            return _Effort(sum(e.longest for e in efforts), prod(e.ways for e in efforts))
+            return _Effort(1, 1, 1, has_one_end=True, is_loose=place.is_loose)
         case Stretch():
             return _measure_stretch(part, place)
+        case Group(inner):
+            effort = _measure(inner, place)
+            return replace(effort, frames=effort.frames + 2)
+        case Row(parts):
+            return _measure_row(parts, place)
+        case Choice(ways):
+            return _measure_choice(ways, place)
         case Repeat():
             return _measure_repeated(part, place)
+
+
+def _measure_row(parts: Sequence[Part], place: _Place) -> _Effort:
+    efforts: list[_Effort] = []
+    before, is_loose = place.before, place.is_loose
+    for part, its_place in _look_behind(parts, place):
+        effort = _measure(part, replace(its_place, before=before, is_loose=is_loose))
+        efforts.append(effort)
+        is_loose = effort.is_loose
+        if before or not effort.has_one_end:
+            before = edge(part, -1) | (before if may_be_empty(part) else NONE)
+    return _Effort(
+        sum(effort.longest for effort in efforts),
+        prod(effort.ways for effort in efforts),
+        sum(effort.frames for effort in efforts),
+        has_one_end=all(effort.has_one_end for effort in efforts),
+        is_loose=is_loose,
+    )
 
 
 def _measure_choice(ways: Sequence[Part], place: _Place) -> _Effort:
     """The effort of several ways, of which one alone can fit where no two begin alike."""
     efforts = [_measure(way, place) for way in ways]
-    longest = sum(effort.longest for effort in efforts)
     begins = [edge(way, 1) for way in ways]
-    is_clear = sum(map(len, begins)) == len(NONE.union(*begins))
-    if is_clear and not any(map(may_be_empty, ways)):
-        return _Effort(longest, max(effort.ways for effort in efforts))
-    return _Effort(longest, sum(effort.ways for effort in efforts))
+    differ = sum(map(len, begins)) == len(NONE.union(*begins)) and not any(map(may_be_empty, ways))
+    each = [effort.ways for effort in efforts]
+    return _Effort(
+        sum(effort.longest for effort in efforts),
+        max(each) if differ and not place.is_loose else sum(each),
+        max(effort.frames for effort in efforts) + 3,
+        has_one_end=differ and all(effort.has_one_end for effort in efforts),
+        is_loose=any(effort.is_loose for effort in efforts),
+    )
 
 
 def _measure_repeated(part: Repeat, place: _Place) -> _Effort:
     """The effort of repeated parentheses."""
-    once = _measure(part.part, _place_inside(part, place))
-    is_clear = place.is_last or not edge(part.part, 1) & place.behind
-    ends = 1 if is_clear else part.most - part.fewest + 1
+    inside = _place_inside(part, place)
+    once = _measure(part.part, inside)
+    if once.is_loose and not place.is_loose:
+        once = _measure(part.part, replace(inside, is_loose=True))
+    loosened = replace(place, is_loose=once.is_loose)
+    ends = _count_ends(part.fewest, part.most, edge(part.part, 1), loosened)
     # Two ways, twenty times, are too many already; their exact number may have thousands of digits.
     ways = min(once.ways, MOST_TRIED) ** min(part.most, 20)
-    return _Effort(once.longest * part.most, ends * ways)
+    return _Effort(
+        once.longest * part.most,
+        ends * ways,
+        (once.frames + 4) * part.most,
+        has_one_end=once.has_one_end and ends == 1,
+        is_loose=once.is_loose,
+    )
+
+
+def _place_inside(part: Repeat, place: _Place) -> _Place:
+    """The place of what is repeated: before and behind it, it may be itself."""
+    return replace(
+        place,
+        before=place.before | edge(part.part, -1),
+        behind=place.behind | edge(part.part, 1),
+        is_last=place.is_last and part.fewest < 2,
+    )
 
 
 def _measure_stretch(part: Stretch, place: _Place) -> _Effort:
-    """The effort of one repeated character; Unusable where it has no most and needs one."""
+    """The effort of one repeated character; Unusable where it needs an upper limit."""
     marks = part.mark.marks
+    gives_back = bool(marks & place.behind) and not place.is_last
     if part.most is not None:
-        is_clear = place.is_last or not marks & place.behind
-        return _Effort(part.most, 1 if is_clear else part.most - part.fewest + 1)
-    if place.is_last or not marks & place.before:
-        return _Effort(1, 1)
-    sign = "+" if part.fewest else "*"
-    raise Unusable(
-        f"in which the character before {sign} may be one that {sign} repeats, which takes long "
-        f"on some texts; give it a most, as in {{{part.fewest},50}}"
+        ends = _count_ends(part.fewest, part.most, marks, place)
+        has_one_end = part.fewest == part.most or not gives_back
+        return _Effort(part.most, ends, 1, has_one_end, place.is_loose)
+    if marks & place.before and not place.is_last:
+        raise _takes_long(part, is_behind=place.before != ANY)
+    is_loose = gives_back or (place.is_loose and part.fewest == 0)
+    return _Effort(1, 1, 1, has_one_end=not gives_back, is_loose=is_loose)
+
+
+def _count_ends(fewest: int, most: int, begins: Marks, place: _Place) -> int:
+    """In how many places a repetition of what begins so may end, if it begins in one."""
+    is_clear = place.is_last or not (place.is_loose or begins & place.behind)
+    return 1 if is_clear else most - fewest + 1
+
+
+def _takes_long(part: Stretch, *, is_behind: bool) -> Unusable:
+    piece = part.mark.text
+    where, way_out = (
+        ("behind a character that it repeats itself", "leave that character out of it")
+        if is_behind
+        else ("in the middle of such characters", "write another character before it, or ^")
+    )
+    return Unusable(
+        f"in which {piece}{'+' if part.fewest else '*'} may begin {where}, which takes long on "
+        f"some texts; {way_out}, or give it an upper limit, as in {piece}{{{part.fewest},50}}"
     )
 
 
 def _write(part: Part, place: _Place) -> str:
     match part:
-        case Mark(_, java):
-            return java
+        case Mark():
+            return part.java
+        case Stretch(mark, fewest, most):
+            # What no character behind it could take gives nothing back.
+            gives_back = bool(mark.marks & place.behind)
+            return f"{mark.java}{{{fewest},{most or ''}}}{'' if gives_back else '+'}"
         case Group(inner):
             return f"({_write(inner, place)})"
+        case Row(parts):
+            return "".join(_write(*each) for each in _look_behind(parts, place))
         case Choice(ways):
             return f"(?:{'|'.join(_write(way, place) for way in ways)})"
-        case Row(parts):
-            return "".join(_write(*each) for each in _list_places(parts, place))
-        case Stretch(Mark(marks, java), fewest, most):
-            keeps = "" if marks & place.behind else "+"
-            return f"{java}{{{fewest},{most or ''}}}{keeps}"
         case Repeat(inner, fewest, most):
-            return f"(?:{_write(inner, _place_inside(part, place))}){{{fewest},{most}}}"
+            written = _write(inner, _place_inside(part, place))
+            whole = written if isinstance(inner, Choice) else f"(?:{written})"
+            return f"{whole}{{{fewest},{most}}}"

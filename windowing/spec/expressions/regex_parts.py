@@ -1,6 +1,5 @@
 """Parts of regular expressions, and what each can begin with, end with and be empty."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 Marks = frozenset[int]
@@ -13,9 +12,10 @@ NONE: Marks = frozenset()
 
 @dataclass(frozen=True)
 class Mark:
-    """One character, of a set."""
+    """One character, of a set: as it is written, and as Java writes it."""
 
     marks: Marks
+    text: str
     java: str
 
 
@@ -35,7 +35,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Stretch:
-    """A character from `fewest` to `most` times, as often as it can; without `most` any number."""
+    """A character from `fewest` to `most` times, as often as it can; None is any number."""
 
     mark: Mark
     fewest: int
@@ -106,14 +106,9 @@ def edge(part: Part, step: int) -> Marks:
         case Choice(ways):
             return NONE.union(*(edge(way, step) for way in ways))
         case Row(parts):
-            return edge_of_row(parts[::step], step, NONE)
-
-
-def edge_of_row(parts: Sequence[Part], step: int, beyond: Marks) -> Marks:
-    """The same of parts that follow each other in that direction, and of what is beyond them."""
-    found = NONE
-    for part in parts:
-        found |= edge(part, step)
-        if not may_be_empty(part):
+            found = NONE
+            for each in parts[::step]:
+                found |= edge(each, step)
+                if not may_be_empty(each):
+                    break
             return found
-    return found | beyond
