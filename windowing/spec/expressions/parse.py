@@ -87,8 +87,8 @@ def parse_expression(field: str, text: str) -> Expression:
     if _count_nodes(node) > HEAVIEST:
         raise SpecError(
             field,
-            f"{quote_value(text)} nests case, between, nullif, abs or regexp_extract so that it grows too "
-            "large; write it flatter",
+            f"{quote_value(text)} nests case, between, nullif, abs or regexp_extract so that it "
+            "grows too large; write it flatter",
         )
     canonical = print_expression(node)
     # The canonical text is what is stored, so it has to be readable as well.
