@@ -16,7 +16,6 @@ counts in all its ways: they could meet in one place from many.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import prod
 
 from windowing.spec.expressions.regex_parts import (
     ANY,
@@ -38,8 +37,12 @@ from windowing.spec.expressions.regex_reader import Unusable, read_parts
 
 MOST_TRIED = 10_000
 """How many characters a search may compare from one place of a text."""
-MOST_FRAMES = 2_000
-"""How deep a search may nest in Java, whose stack has room for some ten thousand frames."""
+ROUND = 100
+"""How many comparisons a round of repeated parentheses counts as.
+
+Java takes some 150 ns for one, and 0.7 ns for a comparison. Its stack has room for all rounds that
+are allowed.
+"""
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Effort:
-    """How many characters a part reads at most, on how many ways, and how deep one of them is.
+    """How many characters a part reads at most, on how many ways, in how many rounds of all ways.
 
     `has_one_end` where it ends in one place, if it begins in one. `is_loose` says of the place
     behind it what `_Place` does.
@@ -66,7 +69,7 @@ class _Effort:
 
     longest: int
     ways: int
-    frames: int
+    rounds: int
     has_one_end: bool
     is_loose: bool
 
@@ -80,13 +83,11 @@ def read_regex(text: str) -> Regex:
     if count_groups(found.part) > 1:
         raise Unusable("which has two groups; write (?: for parentheses that take out nothing")
     effort = _measure(found.part, _place_whole(found))
-    if effort.longest * effort.ways > MOST_TRIED:
+    if effort.longest * effort.ways + ROUND * effort.rounds > MOST_TRIED:
         raise Unusable(
             f"whose repetitions combine to more than {MOST_TRIED:,} comparisons from one place of "
             "a text; give them lower limits, as in {1,20}"
         )
-    if effort.frames > MOST_FRAMES:
-        raise Unusable("whose parentheses repeat too much; give them lower limits, as in {1,20}")
     return found
 
 
@@ -141,12 +142,11 @@ def _look_behind(parts: Sequence[Part], place: _Place) -> Iterator[tuple[Part, _
 def _measure(part: Part, place: _Place) -> _Effort:
     match part:
         case Mark():
-            return _Effort(1, 1, 1, has_one_end=True, is_loose=place.is_loose)
+            return _Effort(1, 1, 0, has_one_end=True, is_loose=place.is_loose)
         case Stretch():
             return _measure_stretch(part, place)
         case Group(inner):
-            effort = _measure(inner, place)
-            return replace(effort, frames=effort.frames + 2)
+            return _measure(inner, place)
         case Row(parts):
             return _measure_row(parts, place)
         case Choice(ways):
@@ -157,17 +157,20 @@ def _measure(part: Part, place: _Place) -> _Effort:
 
 def _measure_row(parts: Sequence[Part], place: _Place) -> _Effort:
     efforts: list[_Effort] = []
+    ways, rounds = 1, 0
     before, is_loose = place.before, place.is_loose
     for part, its_place in _look_behind(parts, place):
         effort = _measure(part, replace(its_place, before=before, is_loose=is_loose))
         efforts.append(effort)
+        rounds += ways * effort.rounds
+        ways *= effort.ways
         is_loose = effort.is_loose
         if before or not effort.has_one_end:
             before = edge(part, -1) | (before if may_be_empty(part) else NONE)
     return _Effort(
         sum(effort.longest for effort in efforts),
-        prod(effort.ways for effort in efforts),
-        sum(effort.frames for effort in efforts),
+        ways,
+        rounds,
         has_one_end=all(effort.has_one_end for effort in efforts),
         is_loose=is_loose,
     )
@@ -182,7 +185,7 @@ def _measure_choice(ways: Sequence[Part], place: _Place) -> _Effort:
     return _Effort(
         sum(effort.longest for effort in efforts),
         max(each) if differ and not place.is_loose else sum(each),
-        max(effort.frames for effort in efforts) + 3,
+        sum(effort.rounds for effort in efforts),
         has_one_end=differ and all(effort.has_one_end for effort in efforts),
         is_loose=any(effort.is_loose for effort in efforts),
     )
@@ -201,7 +204,7 @@ def _measure_repeated(part: Repeat, place: _Place) -> _Effort:
     return _Effort(
         once.longest * part.most,
         ends * ways,
-        (once.frames + 4) * part.most,
+        (once.rounds + 1) * part.most * ways,
         has_one_end=once.has_one_end and ends == 1,
         is_loose=once.is_loose,
     )
@@ -224,11 +227,11 @@ def _measure_stretch(part: Stretch, place: _Place) -> _Effort:
     if part.most is not None:
         ends = _count_ends(part.fewest, part.most, marks, place)
         has_one_end = part.fewest == part.most or not gives_back
-        return _Effort(part.most, ends, 1, has_one_end, place.is_loose)
+        return _Effort(part.most, ends, 0, has_one_end, place.is_loose)
     if marks & place.before and not place.is_last:
         raise _takes_long(part, is_behind=place.before != ANY)
     is_loose = gives_back or (place.is_loose and part.fewest == 0)
-    return _Effort(1, 1, 1, has_one_end=not gives_back, is_loose=is_loose)
+    return _Effort(1, 1, 0, has_one_end=not gives_back, is_loose=is_loose)
 
 
 def _count_ends(fewest: int, most: int, begins: Marks, place: _Place) -> int:
