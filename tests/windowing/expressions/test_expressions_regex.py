@@ -64,6 +64,7 @@ def test_null_gives_null_and_types_are_told(spark: SparkSession) -> None:
     assert kinds == [T.BooleanType(), T.StringType(), T.StringType()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pattern", "text"),
     [
