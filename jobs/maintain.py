@@ -15,7 +15,7 @@ from jobs.diagnosis import tables
 from jobs.foreign_errors.control_errors import control_errors_explained
 from jobs.locking import lock
 from jobs.maintenance.compaction import compact_state
-from jobs.maintenance.expiry import expire_rows
+from jobs.maintenance.expiry import expire_revisions, expire_rows
 from jobs.microbatch.context import RunContext
 from jobs.microbatch.parallel import run_parallel
 from jobs.publication.editions import (
@@ -162,7 +162,7 @@ def _maintain_tables(batch: RunContext, past: LedgerHistory, progress: Progress)
     before = {name: own_tables.size(spark, pipeline.table(name)) for name in [*names, *published]}
     merged = compact_state(batch)
     closed_us = None if past.period is None else past.period.until_us
-    expired = expire_rows(batch, past, closed_us)
+    expired = expire_rows(batch, past.watermark, closed_us) | expire_revisions(batch, past)
     in_use = [
         entry
         for entry in (past.published, unpublished_validated(pipeline, past))

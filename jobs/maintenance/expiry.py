@@ -30,22 +30,18 @@ from windowing.windows.gaps import shows_empty_windows
 
 
 def expire_rows(
-    batch: RunContext, past: LedgerHistory, closed_us: int | None = None
+    batch: RunContext, watermark_us: int | None, closed_us: int | None = None
 ) -> dict[str, int]:
     """Deletes rows past their retention and empties refused rows past theirs.
 
     Rows of outputs stay that end at or before `closed_us`, until when a period is closed.
     Returns by table how many rows were deleted or emptied.
     """
-    watermark_us = past.watermark
     pipeline = batch.pipeline
     kept = pipeline.retention
     found: dict[str, int] = {}
     if kept.refused_us is not None:
         found |= _expire_refused(batch, batch.arrival_us - kept.refused_us)
-    if kept.revisions_us is not None:
-        until_us = batch.arrival_us - kept.revisions_us
-        found[REVISIONS] = forget_revisions(batch.spark, pipeline, past, until_us)
     if watermark_us is None:
         return found
     horizon = pipeline.watermark.dedupe_horizon_us
@@ -62,6 +58,18 @@ def expire_rows(
     if kept.state_us is not None:
         found |= _expire_panes(batch, watermark_us - kept.state_us)
     return found
+
+
+def expire_revisions(batch: RunContext, past: LedgerHistory) -> dict[str, int]:
+    """Deletes values of windows that were replaced before their retention.
+
+    Returns by table how many rows were deleted.
+    """
+    kept_us = batch.pipeline.retention.revisions_us
+    if kept_us is None:
+        return {}
+    until_us = batch.arrival_us - kept_us
+    return {REVISIONS: forget_revisions(batch.spark, batch.pipeline, past, until_us)}
 
 
 def _expire_refused(batch: RunContext, until_us: int) -> dict[str, int]:
