@@ -37,7 +37,7 @@ setup: .venv/.ready .venv-airflow/.ready ## both environments and the JARs, once
 demo: setup ## real flights through Airflow, Spark and Delta: late rows correct what was published
 	@$(PY) -m jobs.local.demo
 
-test: setup ## lint, unit, property, Spark, Delta, Airflow and Great Expectations tests (a quarter of an hour)
+test: setup ## lint, unit, property, Spark, Delta, Airflow and Great Expectations tests (seventeen minutes)
 	@$(BESIDE) test-spark test-others
 
 test-fast: setup ## lint, and quick tests that start no JVM (a minute or two)

@@ -21,7 +21,6 @@ from windowing.revisions.rule import Period, Value
 
 Told = Mapping[Named, list[Value]]
 """The values of each window, without what readers saw of them."""
-UNTOLD = Period(None, None)
 
 
 def tell(lab: Lab) -> Told:

@@ -59,7 +59,7 @@ class Case:
     """One window, as the pipeline says it and as the oracle says it."""
 
     ours: Aligned
-    theirs: oracle.Tumbling | oracle.Sliding | oracle.Cumulate
+    theirs: oracle.Grid
 
 
 def tumbling(grid: Grid, name: str = "w") -> Case:

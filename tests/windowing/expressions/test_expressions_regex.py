@@ -12,7 +12,8 @@ from pyspark.sql import types as T
 from tests.windowing.spec.test_spec_regex import draw_usable
 from windowing.errors import SpecError
 from windowing.expressions.compile import check_expression, compile_column
-from windowing.spec.expressions.parse import parse_expression
+from windowing.spec.expressions.parse import parse_expression, print_expression
+from windowing.spec.expressions.tree import Literal
 
 SCHEMA = T.StructType().add("text", T.StringType()).add("number", T.LongType())
 WITH = "[$1\\]"
@@ -20,7 +21,7 @@ WITH = "[$1\\]"
 
 def spell(text: str) -> str:
     """A text as a literal of an expression."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return print_expression(Literal(text))
 
 
 def compute(spark: SparkSession, texts: list[str | None], expressions: list[str]) -> list[Any]:
@@ -36,7 +37,6 @@ def compute(spark: SparkSession, texts: list[str | None], expressions: list[str]
 @pytest.mark.parametrize("seed", range(2))
 def test_random_patterns_find_what_python_finds(spark: SparkSession, seed: int) -> None:
     rng = Random(f"spark {seed}")
-    # Others differ in whether a pattern that is bound to the end sees a line break there.
     patterns = [text for text, _ in draw_usable(rng, 40)]
     letters = "ab1,\né𝄞"
     texts: list[str | None] = [

@@ -11,8 +11,8 @@ from windowing.errors import SpecError
 from windowing.spec.expressions.parse import may_lose, parse_expression
 from windowing.spec.expressions.regex import (
     MOST_TRIED,
-    count_tried,
     find_problem_of_regex,
+    measure_search,
     read_regex,
     write_java,
 )
@@ -181,7 +181,7 @@ def test_no_search_compares_more_than_was_promised(seed: int) -> None:
     """Three times what is counted for each place of a text."""
     rng = Random(f"effort {seed}")
     for text, regex in draw_usable(rng, 60):
-        most = 3 * count_tried(regex)
+        most = 3 * measure_search(regex).tried
         for searched in spoil(rng, regex):
             search = Search(regex, searched, most * (len(searched) + 1))
             search.find()
@@ -238,7 +238,7 @@ def test_a_pattern_that_takes_long_on_some_text_is_refused(text: str) -> None:
 )
 def test_patterns_of_daily_use_are_short(text: str, tried: int) -> None:
     """Counted by hand, such as 63 + 1 + 63 + 4 characters, and 63 places where the dot can be."""
-    assert count_tried(read_regex(text)) == tried < MOST_TRIED
+    assert measure_search(read_regex(text)).tried == tried < MOST_TRIED
 
 
 @pytest.mark.parametrize(

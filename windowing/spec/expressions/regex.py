@@ -60,8 +60,10 @@ class _Place:
 
 
 @dataclass(frozen=True)
-class _Effort:
+class Effort:
     """How many characters a part reads at most, on how many ways, in how many rounds of all ways.
+
+    Those that a repetition without an upper limit reads are not counted.
 
     `has_one_end` where it ends in one place, if it begins in one. `is_loose` says of the place
     behind it what `_Place` does.
@@ -73,6 +75,11 @@ class _Effort:
     has_one_end: bool
     is_loose: bool
 
+    @property
+    def tried(self) -> int:
+        """How many characters are compared from one begin, up to a small factor."""
+        return self.longest * self.ways
+
 
 @lru_cache(maxsize=256)
 def read_regex(text: str) -> Regex:
@@ -82,8 +89,8 @@ def read_regex(text: str) -> Regex:
         raise Unusable("which fits every text, because it may match nothing")
     if count_groups(found.part) > 1:
         raise Unusable("which has two groups; write (?: for parentheses that take out nothing")
-    effort = _measure(found.part, _place_whole(found))
-    if effort.longest * effort.ways + ROUND * effort.rounds > MOST_TRIED:
+    effort = measure_search(found)
+    if effort.tried + ROUND * effort.rounds > MOST_TRIED:
         raise Unusable(
             f"whose repetitions combine to more than {MOST_TRIED:,} comparisons from one place of "
             "a text; give them lower limits, as in {1,20}"
@@ -100,16 +107,13 @@ def find_problem_of_regex(text: str) -> str | None:
     return None
 
 
-def count_tried(regex: Regex) -> int:
-    """How many characters a search compares from one place of a text, up to a small factor.
+def measure_search(regex: Regex) -> Effort:
+    """The effort of a search from one place of a text; Unusable where one has no bound.
 
-    Those that a repetition without an upper limit reads are not counted.
-
-    >>> count_tried(read_parts("[0-9]{1,3}a?"))
+    >>> measure_search(read_parts("[0-9]{1,3}a?")).tried
     4
     """
-    effort = _measure(regex.part, _place_whole(regex))
-    return effort.longest * effort.ways
+    return _measure(regex.part, _place_whole(regex))
 
 
 @lru_cache(maxsize=256)
@@ -139,10 +143,10 @@ def _look_behind(parts: Sequence[Part], place: _Place) -> Iterator[tuple[Part, _
     return reversed(found)
 
 
-def _measure(part: Part, place: _Place) -> _Effort:
+def _measure(part: Part, place: _Place) -> Effort:
     match part:
         case Mark():
-            return _Effort(1, 1, 0, has_one_end=True, is_loose=place.is_loose)
+            return Effort(1, 1, 0, has_one_end=True, is_loose=place.is_loose)
         case Stretch():
             return _measure_stretch(part, place)
         case Group(inner):
@@ -155,8 +159,8 @@ def _measure(part: Part, place: _Place) -> _Effort:
             return _measure_repeated(part, place)
 
 
-def _measure_row(parts: Sequence[Part], place: _Place) -> _Effort:
-    efforts: list[_Effort] = []
+def _measure_row(parts: Sequence[Part], place: _Place) -> Effort:
+    efforts: list[Effort] = []
     ways, rounds = 1, 0
     before, is_loose = place.before, place.is_loose
     for part, its_place in _look_behind(parts, place):
@@ -167,7 +171,7 @@ def _measure_row(parts: Sequence[Part], place: _Place) -> _Effort:
         is_loose = effort.is_loose
         if before or not effort.has_one_end:
             before = edge(part, -1) | (before if may_be_empty(part) else NONE)
-    return _Effort(
+    return Effort(
         sum(effort.longest for effort in efforts),
         ways,
         rounds,
@@ -176,13 +180,13 @@ def _measure_row(parts: Sequence[Part], place: _Place) -> _Effort:
     )
 
 
-def _measure_choice(ways: Sequence[Part], place: _Place) -> _Effort:
+def _measure_choice(ways: Sequence[Part], place: _Place) -> Effort:
     """The effort of several ways, of which one alone can fit where no two begin alike."""
     efforts = [_measure(way, place) for way in ways]
     begins = [edge(way, 1) for way in ways]
     differ = sum(map(len, begins)) == len(NONE.union(*begins)) and not any(map(may_be_empty, ways))
     each = [effort.ways for effort in efforts]
-    return _Effort(
+    return Effort(
         sum(effort.longest for effort in efforts),
         max(each) if differ and not place.is_loose else sum(each),
         sum(effort.rounds for effort in efforts),
@@ -191,7 +195,7 @@ def _measure_choice(ways: Sequence[Part], place: _Place) -> _Effort:
     )
 
 
-def _measure_repeated(part: Repeat, place: _Place) -> _Effort:
+def _measure_repeated(part: Repeat, place: _Place) -> Effort:
     """The effort of repeated parentheses."""
     inside = _place_inside(part, place)
     once = _measure(part.part, inside)
@@ -201,7 +205,7 @@ def _measure_repeated(part: Repeat, place: _Place) -> _Effort:
     ends = _count_ends(part.fewest, part.most, edge(part.part, 1), loosened)
     # Two ways, twenty times, are too many already; their exact number may have thousands of digits.
     ways = min(once.ways, MOST_TRIED) ** min(part.most, 20)
-    return _Effort(
+    return Effort(
         once.longest * part.most,
         ends * ways,
         (once.rounds + 1) * part.most * ways,
@@ -220,18 +224,18 @@ def _place_inside(part: Repeat, place: _Place) -> _Place:
     )
 
 
-def _measure_stretch(part: Stretch, place: _Place) -> _Effort:
+def _measure_stretch(part: Stretch, place: _Place) -> Effort:
     """The effort of one repeated character; Unusable where it needs an upper limit."""
     marks = part.mark.marks
     gives_back = bool(marks & place.behind) and not place.is_last
     if part.most is not None:
         ends = _count_ends(part.fewest, part.most, marks, place)
         has_one_end = part.fewest == part.most or not gives_back
-        return _Effort(part.most, ends, 0, has_one_end, place.is_loose)
+        return Effort(part.most, ends, 0, has_one_end, place.is_loose)
     if marks & place.before and not place.is_last:
         raise _takes_long(part, is_behind=place.before != ANY)
     is_loose = gives_back or (place.is_loose and part.fewest == 0)
-    return _Effort(1, 1, 0, has_one_end=not gives_back, is_loose=is_loose)
+    return Effort(1, 1, 0, has_one_end=not gives_back, is_loose=is_loose)
 
 
 def _count_ends(fewest: int, most: int, begins: Marks, place: _Place) -> int:
