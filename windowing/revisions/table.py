@@ -7,7 +7,7 @@ __values]
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -125,28 +125,31 @@ def forget_revisions(
     """
     path = pipeline.table(REVISIONS)
     stored = own_tables.find(spark, path, own_tables.EVERY_ROW)
-    if stored is None:
+    kept = _list_kept(stored)
+    if stored is None or not kept:
         return 0
-    forgotten = F.lit(False)
-    for window, ranges in _list_kept(stored).items():
-        last = find_version_at(past, window, until_us)
-        of_window = F.col(OUTPUT) == window
-        # The newest range says how far the change feed was kept.
-        is_newest = (F.col(CHANGE) == KEPT) & (F.col(VERSION) == ranges[-1][1])
-        forgotten = forgotten | (of_window & (F.col(VERSION) <= last) & ~is_newest)
-        is_told = (F.col(CHANGE) == KEPT) & F.col(SINCE).between(0, F.least(VERSION, F.lit(last)))
-        told = of_window & is_told
-        if not stored.where(told).isEmpty():
-            # What is told begins later before it is deleted, wherever this is killed.
-            begin = F.least(F.col(VERSION), F.lit(last)) + 1
-            upkeep.update_rows(spark, path, told, {quoted(SINCE): begin})
-            crashpoint("maintain.expired")
-    rows = own_tables.read(spark, path).where(forgotten)
-    deleted = rows.where(F.col(CHANGE) != KEPT).count()
+    found = {window: find_version_at(past, window, until_us) for window in kept}
+    last = _of_output(found)
+    is_range = F.col(CHANGE) == KEPT
+    if any(first <= min(end, found[window]) for window in kept for first, end in kept[window]):
+        # What is told begins later before it is deleted, wherever this is killed.
+        begin = F.least(F.col(VERSION), last) + 1
+        upkeep.update_rows(spark, path, is_range & (F.col(SINCE) < begin), {quoted(SINCE): begin})
+        crashpoint("maintain.expired")
+    # The newest range says how far the change feed was kept.
+    newest = _of_output({window: ranges[-1][1] for window, ranges in kept.items()})
+    forgotten = (F.col(VERSION) <= last) & ~(is_range & (F.col(VERSION) == newest))
+    rows = stored.where(forgotten)
+    deleted = rows.where(~is_range).count()
     if not rows.isEmpty():
         upkeep.delete_where(spark, path, forgotten)
         crashpoint("maintain.expired")
     return deleted
+
+
+def _of_output(versions: Mapping[str, int]) -> Column:
+    """The version of the output that a row is of."""
+    return F.coalesce(*(F.when(F.col(OUTPUT) == name, each) for name, each in versions.items()))
 
 
 def pass_over_revisions(spark: SparkSession, pipeline: Pipeline) -> None:
