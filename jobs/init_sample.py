@@ -24,8 +24,10 @@ SAMPLE = 5_000
 """How many records are looked at."""
 _BYTES = 4_000_000
 """How much of a file is looked at, at most, if it has a record on each line."""
+_DOCUMENT_FIELDS = {"multiline", "records"}
+"""A form has one of these where a file is one document of JSON, which is read as a whole."""
 _DOCUMENT_BYTES = 100_000_000
-"""How large a document of JSON may be, which is read as a whole."""
+"""How large such a document may be."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ def _read_sample(file: Path) -> tuple[bytes, Mapping[str, object] | None]:
     with _open(file) as opened:
         beginning = opened.read(_BYTES)
     form = guess_form(file.name, beginning)
-    if form is not None and form["format"] == "json" and len(form) > 1:
+    if form is not None and _DOCUMENT_FIELDS & form.keys():
         return _read_document(file), form
     lines = beginning.splitlines(keepends=True)
     whole = lines if len(beginning) < _BYTES else lines[:-1]

@@ -35,6 +35,21 @@ def test_of_lines_the_last_one_is_whole(tmp_path: Path) -> None:
     assert sample.content == line * (4_000_000 // len(line))
 
 
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("at,shop\n2026-03-02 10:00:00,a\n", {}),
+        ("at;shop\n2026-03-02 10:00:00;a\n", {"delimiter": ";"}),
+    ],
+)
+def test_a_table_of_text_is_read_by_its_lines(
+    text: str, form: dict[str, object], tmp_path: Path
+) -> None:
+    file = tmp_path / "sales.csv"
+    file.write_text(text)
+    assert find_sample(str(file)) == FileSample(file.name, text.encode(), form, file)
+
+
 @pytest.mark.parametrize("name", ["cut.csv.gz", "cut.geojson.gz"])
 def test_a_file_that_is_cut_off_is_one_sentence(name: str, tmp_path: Path) -> None:
     file = tmp_path / name
