@@ -6,6 +6,7 @@ python -m bench.load [--events 5000000]
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -54,10 +55,15 @@ def land_events(spark: SparkSession, root: Path, events: int) -> None:
 
 def load_three_windows(spark: SparkSession, root: Path) -> RunReport:
     """One run that reads everything into three windows with a quantile."""
-    spec = {
+    return run(spark, load_pipeline(describe_three_windows(str(root), str(root / "events"))))
+
+
+def describe_three_windows(lake: str, source: str) -> dict[str, Any]:
+    """A spec of three windows with a quantile over the events of `source`."""
+    return {
         "name": "load",
-        "lake": str(root),
-        "source": {"table": str(root / "events"), "event_time": "at", "key": ["user"]},
+        "lake": lake,
+        "source": {"table": source, "event_time": "at", "key": ["user"]},
         "aggregates": {
             "n": "count()",
             "total": "sum(amount)",
@@ -66,7 +72,6 @@ def load_three_windows(spark: SparkSession, root: Path) -> RunReport:
         },
         "windows": WINDOWS,
     }
-    return run(spark, load_pipeline(spec))
 
 
 if __name__ == "__main__":

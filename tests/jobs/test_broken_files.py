@@ -160,6 +160,7 @@ def test_every_kind_of_csv_file_has_its_outcome(spark: SparkSession, tmp_path: P
     assert drop.take(spark).files == ()
 
 
+@pytest.mark.slow
 def test_every_kind_of_json_file_has_its_outcome(spark: SparkSession, tmp_path: Path) -> None:
     drop = take_all(spark, tmp_path, JSON, {"format": "json"})
     check(spark, drop, JSON)
@@ -170,6 +171,7 @@ def test_every_kind_of_json_file_has_its_outcome(spark: SparkSession, tmp_path: 
     assert rest["nested.json"] == '{"more":"{\\"a\\":[1,{\\"b\\":null}]}"}'
 
 
+@pytest.mark.slow
 def test_every_kind_of_parquet_file_has_its_outcome(spark: SparkSession, tmp_path: Path) -> None:
     drop = DropFolder(tmp_path, {"format": "parquet"})
     drop.pin(id="bigint", place="string")

@@ -90,6 +90,7 @@ def test_a_run_says_what_it_restates(closed: ClosedLab) -> None:
     assert lab.backfill(BASE, BASE + 30 * MINUTE).windows["hourly"].restated == 0
 
 
+@pytest.mark.slow
 def test_the_ledger_has_the_time_of_a_close(spark: SparkSession, tmp_path: Path) -> None:
     lab = Lab(spark, tmp_path, WINDOWS[:1], shows=FEW)
     lab.run(FIRST, BASE + 24 * HOUR)

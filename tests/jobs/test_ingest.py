@@ -102,6 +102,7 @@ def test_a_broken_record_is_kept_with_its_reason(spark: SparkSession, tmp_path: 
     assert [(row["rows"], row["quarantined"]) for row in drop.record()] == [(2, 4)]
 
 
+@pytest.mark.slow
 def test_a_file_that_was_written_again_is_told_and_not_taken_twice(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -198,6 +199,7 @@ def test_others_of_the_folder_are_passed_over_and_named(
     assert found.others == ("readme.md",)
 
 
+@pytest.mark.slow
 def test_files_that_killed_ingests_were_writing_are_deleted_by_the_next(
     spark: SparkSession, tmp_path: Path
 ) -> None:

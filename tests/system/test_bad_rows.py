@@ -274,6 +274,7 @@ def _a_column_that_joins_the_source_is_kept_with_refused_rows(source: Source) ->
     assert source.hours("n")[-1] == ("o", 10, 2)
 
 
+@pytest.mark.slow
 def test_texts_without_an_offset_are_local_times(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(
         spark,

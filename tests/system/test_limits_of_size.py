@@ -138,6 +138,7 @@ SIZES = {
 """By limit what is gone up to it, and what beyond it."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beyond", [0, 1])
 @pytest.mark.parametrize(
     "limit", [FEW_ROWS, pytest.param(_FEW_ROWS, marks=pytest.mark.long)], ids=str

@@ -122,6 +122,7 @@ def test_a_source_without_a_feed_is_refused_before_anything_is_written(
     assert not (tmp_path / "lake").exists() or not list((tmp_path / "lake").glob("*/_ledger"))
 
 
+@pytest.mark.slow
 def test_a_feed_counts_in_any_case_of_letters(spark: SparkSession, tmp_path: Any) -> None:
     lab = Changing(spark, tmp_path, WINDOWS[:1], shows=FEW)
     lab.sql("alter table {} set tblproperties (delta.enableChangeDataFeed = 'TRUE')")

@@ -64,6 +64,7 @@ def test_the_newest_version_is_shown_after_an_erasure(lab: Lab) -> None:
         assert run_command(lab, *words).exit_code == 0, words
 
 
+@pytest.mark.slow
 def test_a_version_whose_commit_was_cleaned_up_has_been_removed(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -90,6 +90,7 @@ def test_only_rows_that_count_in_the_same_windows_are_merged(
     ]
 
 
+@pytest.mark.slow
 def test_the_fragments_of_a_session_become_one(spark: SparkSession, tmp_path: Path) -> None:
     """A has the sessions [0, 30) and [50, 60), b has one of a single fragment."""
     lake = small_lake(spark, tmp_path, {"visits": VISITS})
@@ -144,6 +145,7 @@ def test_state_outputs_and_ids_expire_by_the_watermark(spark: SparkSession, tmp_
     assert expire_rows(between_batches(lake), us(100)) == {"_seen": 0, "tens": 0, PANES: 0}
 
 
+@pytest.mark.slow
 def test_refused_rows_of_old_runs_are_emptied_and_keep_key_and_digest(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -108,6 +108,7 @@ def accepted(lake: SmallLake, minute: int) -> DataFrame:
     )
 
 
+@pytest.mark.slow
 def test_far_from_the_events_windows_are_deleted_whose_events_are_gone(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -178,6 +178,7 @@ def test_empty_windows_that_have_expired_do_not_return_with_a_backfill_elsewhere
     assert lake.rows("tens", "window_start", "n") == [(10, 1), (20, 0), (30, 1), (40, 1)]
 
 
+@pytest.mark.slow
 def test_a_backfill_of_a_range_that_has_expired_shows_its_windows(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -246,6 +247,7 @@ def test_after_an_erasure_the_events_of_keys_with_a_window_are_counted(
     assert count_accepted_since(batch, past, held, now, before) == 1
 
 
+@pytest.mark.slow
 def test_partly_late_events_are_counted_by_the_windows_they_missed(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -128,6 +128,7 @@ def damage_output(lab: Lab) -> None:
         commit.write_text("{not json")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [

@@ -99,6 +99,7 @@ def _zipf(distinct: int) -> list[int]:
     return Random(3).choices(range(distinct), [1 / n for n in range(1, distinct + 1)], k=EVENTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "distinct",
     [4_000, 5_000, *(pytest.param(n, marks=pytest.mark.deep) for n in (20_000, 200_000))],

@@ -167,6 +167,7 @@ def test_a_batch_of_a_change_feed_stays_as_it_is_passed_on(
     assert reader.files[1:] == [None]
 
 
+@pytest.mark.slow
 def test_the_session_of_the_queries_says_how_files_are_split(
     spark: SparkSession, tmp_path: Path
 ) -> None:

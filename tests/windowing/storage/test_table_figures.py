@@ -13,6 +13,7 @@ SCHEMA = pa.schema([("run", pa.int64()), ("note", pa.string())])
 ROW = {"run": 1, "note": "run 1"}
 
 
+@pytest.mark.slow
 def test_rows_are_counted_as_spark_counts_them(tmp_path: Path, spark: SparkSession) -> None:
     """Rows that deletion vectors mark are still in the files, and in their statistics."""
     path = tmp_path / "table"

@@ -34,6 +34,7 @@ def test_files_older_than_is_asked_for(
     assert table_retention.has_older_files(table, NOW - timedelta(days=30)) is (expected == "old")
 
 
+@pytest.mark.slow
 def test_a_log_loses_what_its_table_need_not_keep(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     kept = "'delta.logRetentionDuration' = 'interval 10 days'"
