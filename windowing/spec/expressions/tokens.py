@@ -83,8 +83,11 @@ _WORDS = {
     **dict.fromkeys(("&&", "&"), "and"),
     **dict.fromkeys(("||", "|"), "or, and for texts concat(a, b)"),
     "!": "not",
+    "::": "cast(x as bigint)",
+    **dict.fromkeys(("~", "rlike", "regexp"), "regexp_like(x, 'a')"),
+    "ilike": "lower(x) like 'a%'",
 }
-"""What is written in place of a mark that other languages have."""
+"""What is written in place of a mark, or of a word before a text, that other languages have."""
 _CALLS_MEANT = {
     "over": "a window function",
     "exists": "a subquery",
@@ -214,6 +217,8 @@ def _check_token(written: str, token: Token, before: Token | None) -> None:
 def _check_text(inside: str, before: Token | None) -> None:
     # Spark joins neighbouring texts, and reads a word before a text as its type: date '2024-01-01'.
     if before is not None and _lower_word(before) not in _BEFORE_TEXT:
+        if _lower_word(before) in _WORDS:
+            raise Refused(f"has {quote_value(before.text)}; write {_WORDS[_lower_word(before)]}")
         form = "times are texts without a word before them, a quote inside a text is written \\'"
         raise Refused(f"has the text {quote_value(inside)} where an operator is needed; {form}")
     if not _TEXT.fullmatch(inside):
