@@ -26,7 +26,7 @@ BOUNDS = {
     "show": {"GET": 36, "HEAD": 16, "LIST": 9},
 }
 """The most requests of each command by kind; none of the kinds that are left out."""
-LEASE, MOST_OF_LEASE = "lake/shop/_lock", 6
+LEASE, MOST_OF_LEASE = "lake/shop/_lock", 4
 """So many requests for the lease count: a busy machine takes longer, and renews it more often."""
 
 
