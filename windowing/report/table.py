@@ -69,7 +69,6 @@ They are the keys of `windowing.admit.table.REFUSED`, which can't be imported wi
 _MOST_CHECKS = 1_000
 _VALIDATIONS = 30
 """As many as Data Docs are kept of."""
-_CHANGES = ("inserted", "updated", "deleted")
 
 
 @dataclass(frozen=True)
