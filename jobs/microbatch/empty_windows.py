@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from jobs.microbatch.context import Closing, RunContext
 from windowing.aggregates.algebra import rows_part
-from windowing.columns import BATCH, FROM, HIGH, LOW, PANE, RUN, TO, TOUCHED
+from windowing.columns import FROM, HIGH, LOW, PANE, TO
 from windowing.errors import StateRefused
 from windowing.grid.range import Range
 from windowing.panes import table as state
@@ -25,6 +25,7 @@ from windowing.windows.gaps import (
     ranges_between,
     window_extents,
 )
+from windowing.windows.merging import mark_touched
 
 
 def extent_growth(
@@ -114,7 +115,7 @@ def _count_empty_windows(
     """
     lateness = batch.pipeline.watermark.allowed_lateness_us
     wide = widen_to_growth(panes, within).widen(longest_span(window))
-    touched = panes.withColumn(TOUCHED, F.lit(1).cast("bigint"))
+    touched = mark_touched(panes)
     runs = aligned.merge_stretches(touched, [window], batch.keys, [rows_part()], lateness, wide)
     extents = window_extents(panes, window, batch.keys, lateness, wide)
     in_extents = _count_windows(extents, LOW, HIGH)
@@ -170,9 +171,8 @@ def _select_first_shown(
     batch = closing.batch
     keys = list(batch.keys)
     lateness = batch.pipeline.watermark.allowed_lateness_us
-    # Batches below 0 are not those of a run, such as backfills.
-    of_this_run = (F.col(RUN) == batch.stamp.run) & (F.col(BATCH) >= 0)
-    extents_before = window_extents(panes.where(~of_this_run), window, batch.keys, lateness, wide)
+    stored_before = panes.where(~batch.stamp.of_run)
+    extents_before = window_extents(stored_before, window, batch.keys, lateness, wide)
     growth = extents.join(_rename_to_old(extents_before), keys, "left")
     grown_by = ranges_between(growth, batch.keys)
     first_open = F.lit(last_closed(window, closing.before_us) + 1)

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from jobs.microbatch.context import Closing, RunContext
-from windowing.columns import BATCH, CLOSED_BY, END, EVENT_TIME, FIRST, RUN, START, WINDOW
+from windowing.columns import CLOSED_BY, END, EVENT_TIME, FIRST, RUN, START, WINDOW
 from windowing.grid.range import Range
 from windowing.ledger.counts import name_starts
 from windowing.merge import frame as merges
@@ -285,15 +285,13 @@ def _find_changed_from(closing: Closing, window: Window, windows: DataFrame) -> 
     else:
         table = EVENTS
         time = EVENT_TIME
-    this_run = F.col(RUN) == batch.stamp.run
     first_of_key = F.min(_LOW).alias(_LOW)
-    changed = windows.where(this_run).select(*keys, F.col(START).alias(_LOW))
+    of_this_run = windows.where(F.col(RUN) == batch.stamp.run)
+    changed = of_this_run.select(*keys, F.col(START).alias(_LOW))
     stored = own_tables.find(batch.spark, batch.pipeline.table(table), own_tables.EVERY_ROW)
     if stored is None:
         return changed.groupBy(*keys).agg(first_of_key)
-    # Rows that a backfill or compaction wrote have a negative batch.
-    rows = stored.where(this_run & (F.col(BATCH) >= 0))
-    events = rows.select(*keys, F.col(time).alias(_LOW))
+    events = stored.where(batch.stamp.of_run).select(*keys, F.col(time).alias(_LOW))
     return events.unionByName(changed).groupBy(*keys).agg(first_of_key)
 
 

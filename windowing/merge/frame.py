@@ -17,7 +17,7 @@ from windowing.columns import DELETE, INSERT, OP, REVISION, START, UPDATE
 from windowing.expressions.exact_decimals import exactly, round_number
 from windowing.merge.rule import Shape
 from windowing.rows import column_named
-from windowing.spec.kinds import Aggregate, Having
+from windowing.spec.kinds import Having
 
 LOST = "L"
 """What is done with a row that is only counted, because it is stored already."""
@@ -37,12 +37,9 @@ _OPERATORS = {
 
 
 def lower_partials(
-    merged: DataFrame,
-    columns: Sequence[str],
-    aggregates: Sequence[Aggregate],
-    algebras: Mapping[str, Algebra],
+    merged: DataFrame, columns: Sequence[str], algebras: Mapping[str, Algebra]
 ) -> DataFrame:
-    """Lowers partial aggregates to the values that users see.
+    """Lowers partial aggregates to the values that users see, by the algebras by their names.
 
     [columns, parts] -> [columns, aggregates, __overflow], and the bounds of those that have any,
     for a comparison with what is stored.
@@ -50,12 +47,11 @@ def lower_partials(
     values = []
     bounds = []
     overflows = []
-    for aggregate in aggregates:
-        algebra = algebras[aggregate.name]
-        values.append(algebra.lower.alias(aggregate.name))
+    for name, algebra in algebras.items():
+        values.append(algebra.lower.alias(name))
         if algebra.near is not None:
-            bounds.append(algebra.near.low.alias(_name_low(aggregate.name)))
-            bounds.append(algebra.near.high.alias(_name_high(aggregate.name)))
+            bounds.append(algebra.near.low.alias(_name_low(name)))
+            bounds.append(algebra.near.high.alias(_name_high(name)))
         if algebra.overflow is not None:
             overflows.append(algebra.overflow)
     any_overflow = reduce(or_, overflows) if overflows else F.lit(False)

@@ -56,6 +56,11 @@ class Stamp:
         return own.withColumn(JUDGED, F.col("__judged")).drop("__judged")
 
     @property
+    def of_run(self) -> Column:
+        """True for rows of batches of the same run; backfills and compactions have others."""
+        return (F.col(RUN) == self.run) & (F.col(BATCH) >= 0)
+
+    @property
     def foreign(self) -> Column:
         """True for rows of other batches.
 
