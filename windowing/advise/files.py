@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windowing.advise.arrow_rows import CollectedRows, find_nulls, to_numpy
-from windowing.advise.boundaries import Flags, Instants
-from windowing.advise.local_times import find_instants
+from windowing.advise.boundaries import Flags, Instants, find_instants
 from windowing.advise.reading import Asked, NeedsSpark
 from windowing.errors import UsageError
 from windowing.grid.zone import LAST_US
