@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windowing.columns import TIME, UNANSWERED, WHY
-from windowing.expressions.compile import compile_column, compile_condition
+from windowing.expressions.compile import compile_condition, compile_value
 from windowing.expressions.nested import have_values
 from windowing.grid.frame import choose_last
 from windowing.grid.rule import Span, local_spans
@@ -50,7 +50,7 @@ def add_computed_columns(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
     computed = {}
     for name, expression in pipeline.source.computed:
         field = pipeline.source.field_of(name)
-        computed[name] = compile_column(expression, schema, field)
+        computed[name] = compile_value(expression, schema, field).column
     return rows.withColumns(computed) if computed else rows
 
 
