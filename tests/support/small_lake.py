@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from jobs.diagnosis.tables import output_schema, tables_of_window
+from jobs.diagnosis.tables import list_schemas, tables_of_window
 from jobs.microbatch.admission import Admitted, admit_rows
 from jobs.microbatch.context import Closing, RunContext
 from tests.support.stored_rows import read_stored
@@ -182,9 +182,9 @@ def small_lake(
     }
     pipeline = load_pipeline(spec)
     own_tables.create(spark, pipeline.source.table, delta.parse_columns(SCHEMA), {})
-    for window in pipeline.windows:
-        if created is not None and window.name not in created:
-            continue
-        for target in tables_of_window(pipeline, window):
-            create_table(spark, target, output_schema(spark, pipeline, window, target))
+    windows_with_tables = [w for w in pipeline.windows if created is None or w.name in created]
+    paths = {target.path for w in windows_with_tables for target in tables_of_window(pipeline, w)}
+    for target, schema in list_schemas(spark, pipeline) if paths else ():
+        if target.path in paths:
+            create_table(spark, target, schema)
     return SmallLake(spark, pipeline)
