@@ -88,12 +88,6 @@ class Mirror:
         return f"{self.application}:version"
 
 
-def find_shown(mirror: Mirror) -> Shown | None:
-    """What a mirror shows; None where there is none, or something else lies in its place."""
-    opened = _open(mirror)
-    return None if opened is None else _read_shown(mirror, opened)
-
-
 def show_version(mirror: Mirror, wanted: VersionFiles, number: int) -> None:
     """Makes a mirror show a version of its original under a number, in one commit.
 
