@@ -10,7 +10,6 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from windowing.ledger.acceptance import parse_note
 from windowing.ledger.evolved import OF_ERASURE
@@ -32,7 +31,7 @@ from windowing.ledger.rule import (
     RUN_OF,
     LedgerEntry,
 )
-from windowing.ledger.table import QUALITY, WATERMARKS, read_history, select_outcomes
+from windowing.ledger.table import QUALITY, WATERMARKS, read_history, select_judged, select_outcomes
 from windowing.location import Location
 from windowing.report.alarms import list_alarms
 from windowing.report.facts import (
@@ -330,8 +329,7 @@ def read_validations(pipeline: Pipeline, past: LedgerHistory) -> tuple[Validated
     The last one is the newest of the newest step that was validated, as other commands take it.
     """
     outcomes = control.read_contents(pipeline.table(QUALITY))
-    judged = {seq for file in outcomes.files for seq in pc.unique(file["seq"]).to_pylist()}
-    steps = [e for e in past.entries if e.step in FINISHED and e.seq in judged]
+    steps = select_judged(outcomes, [e for e in past.entries if e.step in FINISHED])
     found: defaultdict[tuple[int, int], list[Check]] = defaultdict(list)
     names = [field.name for field in fields(Check)]
     for row in select_outcomes(outcomes, steps[-_VALIDATIONS:]):
