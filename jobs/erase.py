@@ -344,20 +344,23 @@ def _drop_older_versions(
 
     Returns the ledger, in which readers use the newest versions, and these by table.
     """
-    spark, pipeline = batch.spark, batch.pipeline
+    pipeline = batch.pipeline
     kept = [REVISIONS] if has_commit(pipeline.table(REVISIONS)) else []
     all_tables = (*tables.existing_tables(pipeline), *removed_tables, *kept)
-    for name in all_tables:
-        staged_files.drop_staged(pipeline.table(name))
-    stale = [name for name in all_tables if table_retention.has_past(spark, pipeline.table(name))]
+    stale = _find_stale(batch, all_tables)
     rewrite_marked_files(batch, stale)
     versions = tables.table_versions(pipeline)
     # Readers have to leave the older versions before their files are deleted.
     if past.published is not None:
         past = repoint_published(pipeline, past, versions)
     published = [published_name(window) for window in list_published(pipeline)]
-    for name in published:
-        staged_files.drop_staged(pipeline.table(name))
-    outdated = [name for name in published if table_retention.has_past(spark, pipeline.table(name))]
-    delete_old_files(batch, (*stale, *outdated))
+    delete_old_files(batch, (*stale, *_find_stale(batch, published)))
     return past, versions
+
+
+def _find_stale(batch: RunContext, names: Sequence[str]) -> list[str]:
+    """The tables with files that their newest versions do not need; staged ones are deleted."""
+    paths = {name: batch.pipeline.table(name) for name in names}
+    for path in paths.values():
+        staged_files.drop_staged(path)
+    return [name for name, path in paths.items() if table_retention.has_past(batch.spark, path)]
