@@ -52,7 +52,8 @@ from windowing.spec.description import describe_window
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import control, table_figures
-from windowing.storage.chosen_columns import read_columns, to_micros
+from windowing.storage.chosen_columns import read_columns
+from windowing.storage.file_rows import to_micros
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -251,7 +251,7 @@ def _list_there(mirror: Mirror, opened: PlainTable) -> dict[str, DataFile]:
     found = plain_table.list_files(opened, {})
     if found is None:
         raise TableError(mirror.home, "it has files that lie elsewhere")
-    return {file.path: DataFile(file.path, file.bytes) for file in found}
+    return {file.name: file for file in found}
 
 
 def _find_name(file: PlainFile, there: Mapping[str, DataFile]) -> str:
