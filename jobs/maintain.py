@@ -44,6 +44,7 @@ from windowing.location import Location
 from windowing.merge.rule import REVISIONS, published_name
 from windowing.panes.rule import NO_BATCH, state_names
 from windowing.panes.table import Stamp
+from windowing.report.text import plain, plain_fields
 from windowing.revisions.table import keep_revisions
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta_log, own_tables, staged_files, table_retention, upkeep
@@ -93,13 +94,7 @@ class Maintenance:
     def as_json(self) -> dict[str, object]:
         """The result as plain JSON values."""
         return {
-            t.name: {
-                "merged": t.merged,
-                "expired": t.expired,
-                "files": list(t.files),
-                "bytes": list(t.size),
-            }
-            for t in self.tables
+            t.name: {**plain_fields(t, "name", "size"), "bytes": plain(t.size)} for t in self.tables
         }
 
 
