@@ -44,7 +44,6 @@ from windowing.ledger.rule import (
     ERASE_LIST,
     EVOLVE_DONE,
     FINISHED,
-    GENERATION,
     LedgerEntry,
 )
 from windowing.ledger.table import record_entries
@@ -210,7 +209,7 @@ def _list_erasure(pipeline: Pipeline, past: LedgerHistory, salt: str, new: Erasu
 
 
 def _record_list(pipeline: Pipeline, past: LedgerHistory, note: str) -> None:
-    listed = LedgerEntry(ERASE_LIST, generation=GENERATION, at=past.last_arrival, note=note)
+    listed = LedgerEntry(ERASE_LIST, at=past.last_arrival, note=note)
     record_entries(pipeline, past, [listed])
     crashpoint("erase.listed")
 
@@ -281,7 +280,6 @@ def _begin(
         return past, Erased({})
     intent = LedgerEntry(
         ERASE_INTENT,
-        generation=GENERATION,
         run=past.last_run,
         at=batch.arrival_us,
         counts=counts,
@@ -321,7 +319,6 @@ def _erase_everywhere(
     deleted = {f"{w.name}.deleted": rows.get(w.name, 0) for w in pipeline.windows}
     done = LedgerEntry(
         ERASE_DONE,
-        generation=GENERATION,
         run=past.last_run,
         at=batch.read_clock(),
         versions=versions,

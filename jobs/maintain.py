@@ -32,7 +32,6 @@ from windowing.crash import crashpoint
 from windowing.grid.zone import micros, moment
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import (
-    GENERATION,
     KEPT_OUTPUT,
     KEPT_STATE,
     MAINTAIN_DONE,
@@ -122,7 +121,7 @@ def maintain(
             return Maintenance(())
         refuse_managed(pipeline)
         clock_us = max(micros(now or datetime.now(UTC)), past.last_arrival or 0)
-        stamp = Stamp(past.last_run, NO_BATCH, GENERATION, past.watermark)
+        stamp = Stamp(past.last_run, NO_BATCH, past.watermark)
         batch = RunContext(spark, pipeline, stamp, clock_us)
         kept = {
             KEPT_STATE: pipeline.retention.state_us,
@@ -130,7 +129,6 @@ def maintain(
         }
         intent = LedgerEntry(
             MAINTAIN_INTENT,
-            generation=GENERATION,
             run=past.last_run,
             at=clock_us,
             arrival=clock_us,

@@ -17,7 +17,7 @@ from jobs.recompute.refused import refused_after
 from jobs.recompute.time_range import TimeRange, widen_to_read
 from windowing.crash import crashpoint
 from windowing.ledger.history import LedgerHistory
-from windowing.ledger.rule import GENERATION, LedgerExcerpt
+from windowing.ledger.rule import LedgerExcerpt
 from windowing.panes.rule import BACKFILLED
 from windowing.panes.table import Stamp
 from windowing.source.rule import was_rewritten
@@ -49,7 +49,7 @@ def context_of_chunk(
     """What the rows of a chunk are admitted by and stamped with."""
     # Arrival never goes back, even where the host clock does.
     clock_us = context_after(spark, pipeline, past).read_clock()
-    stamp = Stamp(past.last_run, BACKFILLED, GENERATION, None)
+    stamp = Stamp(past.last_run, BACKFILLED, None)
     return RunContext(
         spark,
         pipeline,

@@ -94,7 +94,7 @@ class SmallLake:
 
     def batch(self, number: int = 0, watermark: float | None = None, **more: Any) -> RunContext:
         """The batch of this number, in a run of its own that is judged by `watermark`."""
-        stamp = Stamp(number + 1, number, 1, us(watermark))
+        stamp = Stamp(number + 1, number, us(watermark))
         return RunContext(self.spark, self.pipeline, stamp, ARRIVAL * MINUTE, **more)
 
     def admit(self, batch: RunContext, *events: Row) -> Admitted:
@@ -109,7 +109,7 @@ class SmallLake:
         within: tuple[float, float] | None = None,
     ) -> Closing:
         """The end of a run that moves the watermark and accepted events `within` these times."""
-        stamp = Stamp(run, NO_BATCH, 1, us(before))
+        stamp = Stamp(run, NO_BATCH, us(before))
         batch = RunContext(self.spark, self.pipeline, stamp, ARRIVAL * MINUTE)
         return Closing(batch, us(before), us(after), None if within is None else span(*within))
 
