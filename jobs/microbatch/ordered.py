@@ -45,10 +45,6 @@ class EventBatch:
     fresh: DataFrame
     most: int
 
-    def check(self) -> dict[str, int]:
-        """No limit applies to this kind."""
-        return {}
-
     def store(self) -> None:
         """Appends the events to state."""
         batch = self.batch

@@ -39,10 +39,6 @@ class FragmentBatch:
     fresh: DataFrame
     most: int
 
-    def check(self) -> dict[str, int]:
-        """No limit applies to this kind."""
-        return {}
-
     def store(self) -> None:
         """Appends the fragments to state."""
         batch = self.batch
