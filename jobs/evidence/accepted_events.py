@@ -41,7 +41,7 @@ from windowing.revisions.evidence import (
     find_evidence,
 )
 from windowing.revisions.rule import Value
-from windowing.rows import column_named
+from windowing.rows import column_named, is_true
 from windowing.source import frame
 from windowing.source import table as source
 from windowing.spec.kinds import Window
@@ -252,7 +252,7 @@ def _missed(refused: DataFrame, window: Window, bounds: Bounds) -> Column:
             is_until = is_until | (until >= instant(bounds.end_us))
         return (missed["window"] == window.name) & is_until
 
-    return F.coalesce(F.exists("missed", names_window), F.lit(False))
+    return is_true(F.exists("missed", names_window))
 
 
 def _find_resolved(

@@ -25,6 +25,7 @@ from windowing.merge import table as outputs
 from windowing.merge.rule import in_output, output_table, window_columns
 from windowing.panes import frame as partials
 from windowing.panes.rule import Family, longest_span, pane_families
+from windowing.rows import are_equal
 from windowing.source import table as source
 from windowing.spec.kinds import CHANGES, ON_CHANGE, Aligned, Global
 from windowing.storage import own_tables
@@ -206,7 +207,7 @@ def _select_affected(
     lateness = batch.pipeline.watermark.allowed_lateness_us
     passed = closing.since(F.col(END))
     fresh = pool.where(F.col(TOUCHED) > 0).select(*batch.keys, PANE, JUDGED)
-    same_key = [F.col(f"s.`{k}`") == F.col(f"f.`{k}`") for k in batch.keys]
+    same_key = are_equal("s", "f", batch.keys)
     hit = is_touched(window, lateness, within)
     near = rows.where((F.col(END) > instant(within.low_us)) & ~passed)
     touched = near.alias("s").join(fresh.alias("f"), [*same_key, hit], "left_semi")

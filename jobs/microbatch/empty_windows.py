@@ -14,6 +14,7 @@ from windowing.errors import StateRefused
 from windowing.grid.range import Range
 from windowing.panes import table as state
 from windowing.panes.rule import longest_span
+from windowing.rows import are_equal
 from windowing.spec.kinds import OnSteps
 from windowing.storage import own_tables
 from windowing.storage.few_rows import span_of
@@ -81,8 +82,7 @@ def check_empty_limit(
     added, wide = empty_window_ranges(batch, window, table, fresh, within)
     lateness = batch.pipeline.watermark.allowed_lateness_us
     runs = aligned.merge_stretches(fresh, [window], batch.keys, [rows_part()], lateness, wide)
-    same_key = [F.col(f"g.`{k}`") == F.col(f"r.`{k}`") for k in batch.keys]
-    both = added.alias("g").join(runs.alias("r"), same_key)
+    both = added.alias("g").join(runs.alias("r"), are_equal("g", "r", batch.keys))
     last_common = F.least(f"r.{TO}", f"g.{HIGH}")
     first_common = F.greatest(f"r.{FROM}", f"g.{LOW}")
     overlap = last_common - first_common + 1

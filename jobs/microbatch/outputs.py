@@ -23,6 +23,7 @@ from windowing.merge import table as outputs
 from windowing.merge.rule import Target, Together, complete_table, output_table
 from windowing.merge.table import Output
 from windowing.panes.rule import EVENTS, fragments_table
+from windowing.rows import are_same, is_true
 from windowing.spec.description import describe_window
 from windowing.spec.kinds import ON_CLOSE, Aligned, Global, Session, Window
 from windowing.storage import own_tables
@@ -108,7 +109,7 @@ def _prepare_alone(
         return prepare_output(batch, window, output, corrections, most)
     # A window that stopped qualifying is in `new` and not in `shown`; its stored row is deleted.
     identity = output.target.identity
-    same_row = [F.col(f"s.`{c}`").eqNullSafe(F.col(f"n.`{c}`")) for c in identity]
+    same_row = are_same("s", "n", identity)
     old = stored.alias("s").join(new.select(*identity).alias("n"), same_row, "left_semi")
     return prepare_replaced(batch, window, output, shown, old, most)
 
@@ -299,5 +300,5 @@ def _select_affected(closing: Closing, windows: DataFrame, lows: DataFrame) -> D
     """Windows that the run may have changed, and those that W passed."""
     near = windows.join(lows, list(closing.batch.keys), "left")
     # `__low` is null for keys that the run did not touch.
-    may_have_changed = F.coalesce(F.col(END) >= F.col(_LOW), F.lit(False))
+    may_have_changed = is_true(F.col(END) >= F.col(_LOW))
     return near.where(may_have_changed | closing.since(F.col(END))).drop(_LOW)

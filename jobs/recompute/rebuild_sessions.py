@@ -18,7 +18,7 @@ from windowing.merge import table as outputs
 from windowing.merge.rule import complete_table, window_columns
 from windowing.panes import frame as partials
 from windowing.panes.rule import fragments_table
-from windowing.rows import are_equal
+from windowing.rows import are_equal, is_true
 from windowing.source import table as source
 from windowing.spec.kinds import Session
 from windowing.storage.pinned_rows import pin_rows
@@ -100,7 +100,7 @@ def _select_events_of_sessions(
 
 def _is_missed_by(window: Session) -> Column:
     """True for events that were late for `window`."""
-    return F.coalesce(F.array_contains(MISSED, window.name), F.lit(False))
+    return is_true(F.array_contains(MISSED, window.name))
 
 
 def _read_fragments(batch: RunContext, window: Session, fresh: DataFrame) -> DataFrame:

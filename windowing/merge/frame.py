@@ -16,7 +16,7 @@ from windowing.aggregates.algebra import FRACTIONS, Algebra
 from windowing.columns import DELETE, INSERT, OP, REVISION, START, UPDATE
 from windowing.expressions.exact_decimals import exactly, round_number
 from windowing.merge.rule import Shape
-from windowing.rows import column_named
+from windowing.rows import column_named, is_true
 from windowing.spec.kinds import Having
 
 LOST = "L"
@@ -55,7 +55,7 @@ def lower_partials(
         if algebra.overflow is not None:
             overflows.append(algebra.overflow)
     any_overflow = reduce(or_, overflows) if overflows else F.lit(False)
-    overflow = F.coalesce(any_overflow, F.lit(False)).alias(OVERFLOW)
+    overflow = is_true(any_overflow).alias(OVERFLOW)
     return merged.select(*columns, *values, overflow, *bounds)
 
 
@@ -137,7 +137,7 @@ def _compare_with_stored(new: DataFrame, stored: DataFrame, shape: Shape, how: s
     # Where the start is part of the identity, the join has one column for both rows.
     old_start = f"__old_{START}" if START in compared else START
     begun = F.coalesce(old_start, START).alias(BEGUN)
-    lost = F.coalesce(OVERFLOW, F.lit(False)).alias(OVERFLOW)
+    lost = is_true(F.col(OVERFLOW)).alias(OVERFLOW)
     rows = both.select(op.alias(OP), *map(F.col, identity), *values, revision, begun, lost)
     return rows.where(F.col(OP).isNotNull())
 
