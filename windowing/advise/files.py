@@ -92,9 +92,8 @@ def _check_stored(pipeline: Pipeline, time: str, asked: Asked) -> None:
     source = pipeline.source
     if source.where is not None:
         raise NeedsSpark("source.where is evaluated by Spark")
-    computed = {name for name, _ in source.computed}
     for name in (time, *source.key, source.event_id, *asked.by):
-        if name in computed:
+        if name in source.computed:
             raise NeedsSpark(f"{quote_value(name or '')} is computed")
 
 
