@@ -350,8 +350,7 @@ def _drop_older_versions(
     # Readers have to leave the older versions before their files are deleted.
     if past.published is not None:
         past = repoint_published(pipeline, past, versions)
-    published = [published_name(window) for window in list_published(pipeline)]
-    delete_old_files(batch, (*stale, *_find_stale(batch, published)))
+    delete_old_files(batch, (*stale, *_find_stale(batch, list_published(pipeline))))
     return past, versions
 
 

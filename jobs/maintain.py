@@ -151,7 +151,7 @@ def _maintain_tables(batch: RunContext, past: LedgerHistory, progress: Progress)
     crashpoint("maintain.kept")
     companions = [name for name in (QUALITY, REVISIONS) if has_commit(pipeline.table(name))]
     names = [*tables.table_versions(pipeline), LEDGER, WATERMARKS, *companions]
-    published = [published_name(window) for window in list_published(pipeline)]
+    published = list_published(pipeline)
     before = {name: own_tables.size(spark, pipeline.table(name)) for name in [*names, *published]}
     merged = compact_state(batch)
     closed_us = None if past.period is None else past.period.until_us
