@@ -81,7 +81,7 @@ def fold_events(load: Load) -> DataFrame:
     (window,) = pipeline.counted
     made = algebras_of(pipeline, window.aggregates, load.events.schema)
     partials = cut_windows(load.events, window, ["user"], parts_of(made.values()))
-    found = lower_partials(partials, ["user", START, END, INDEX], window.aggregates, made)
+    found = lower_partials(partials, ["user", START, END, INDEX], made)
     return found.drop("__overflow")
 
 

@@ -18,7 +18,7 @@ from windowing.columns import END, INDEX, LAST, START, quoted
 from windowing.grid.frame import index as frame_index
 from windowing.grid.range import Range
 from windowing.grid.rule import Grid
-from windowing.rows import column_named
+from windowing.rows import column_named, is_true
 
 Breaches = dict[str, int]
 """Rule name -> rows that break it, with `rows` and the totals of the law."""
@@ -64,7 +64,7 @@ def select_breaching(frame: DataFrame, law: Law, rule: str) -> DataFrame:
     condition = rules_of_law(law).get(rule)
     if condition is not None:
         judged = _with_previous(frame, law) if law.sequential else frame
-        breaks = ~F.coalesce(condition, F.lit(False))
+        breaks = ~is_true(condition)
         return judged.where(breaks).select(*map(quoted, frame.columns))
     if rule == "twice":
         same = Over.partitionBy(*map(quoted, law.identity))

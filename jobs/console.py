@@ -10,7 +10,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from decimal import Decimal
 from typing import IO, Any, Literal
 
 from rich import box
@@ -19,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from windowing.report.text import cell, count, datum
+from windowing.spec.words import is_number
 
 Progress = Callable[[int, int], None]
 """What is called with (steps done, all steps)."""
@@ -151,12 +151,7 @@ class _ProgressLines:
 def _is_numeric(values: Sequence[Any]) -> bool:
     """Whether there are values, nulls aside, and all of them are numbers."""
     known = [value for value in values if value is not None]
-    return bool(known) and all(_is_number(value) for value in known)
-
-
-def _is_number(value: Any) -> bool:
-    # For Python, booleans are integers.
-    return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
+    return bool(known) and all(map(is_number, known))
 
 
 @contextmanager

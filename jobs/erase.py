@@ -44,7 +44,6 @@ from windowing.ledger.rule import (
     ERASE_LIST,
     EVOLVE_DONE,
     FINISHED,
-    GENERATION,
     LedgerEntry,
 )
 from windowing.ledger.table import record_entries
@@ -210,7 +209,7 @@ def _list_erasure(pipeline: Pipeline, past: LedgerHistory, salt: str, new: Erasu
 
 
 def _record_list(pipeline: Pipeline, past: LedgerHistory, note: str) -> None:
-    listed = LedgerEntry(ERASE_LIST, generation=GENERATION, at=past.last_arrival, note=note)
+    listed = LedgerEntry(ERASE_LIST, at=past.last_arrival, note=note)
     record_entries(pipeline, past, [listed])
     crashpoint("erase.listed")
 
@@ -281,7 +280,6 @@ def _begin(
         return past, Erased({})
     intent = LedgerEntry(
         ERASE_INTENT,
-        generation=GENERATION,
         run=past.last_run,
         at=batch.arrival_us,
         counts=counts,
@@ -321,7 +319,6 @@ def _erase_everywhere(
     deleted = {f"{w.name}.deleted": rows.get(w.name, 0) for w in pipeline.windows}
     done = LedgerEntry(
         ERASE_DONE,
-        generation=GENERATION,
         run=past.last_run,
         at=batch.read_clock(),
         versions=versions,
@@ -344,20 +341,22 @@ def _drop_older_versions(
 
     Returns the ledger, in which readers use the newest versions, and these by table.
     """
-    spark, pipeline = batch.spark, batch.pipeline
+    pipeline = batch.pipeline
     kept = [REVISIONS] if has_commit(pipeline.table(REVISIONS)) else []
     all_tables = (*tables.existing_tables(pipeline), *removed_tables, *kept)
-    for name in all_tables:
-        staged_files.drop_staged(pipeline.table(name))
-    stale = [name for name in all_tables if table_retention.has_past(spark, pipeline.table(name))]
+    stale = _find_stale(batch, all_tables)
     rewrite_marked_files(batch, stale)
     versions = tables.table_versions(pipeline)
     # Readers have to leave the older versions before their files are deleted.
     if past.published is not None:
         past = repoint_published(pipeline, past, versions)
-    published = [published_name(window) for window in list_published(pipeline)]
-    for name in published:
-        staged_files.drop_staged(pipeline.table(name))
-    outdated = [name for name in published if table_retention.has_past(spark, pipeline.table(name))]
-    delete_old_files(batch, (*stale, *outdated))
+    delete_old_files(batch, (*stale, *_find_stale(batch, list_published(pipeline))))
     return past, versions
+
+
+def _find_stale(batch: RunContext, names: Sequence[str]) -> list[str]:
+    """The tables with files that their newest versions do not need; staged ones are deleted."""
+    paths = {name: batch.pipeline.table(name) for name in names}
+    for path in paths.values():
+        staged_files.drop_staged(path)
+    return [name for name, path in paths.items() if table_retention.has_past(batch.spark, path)]

@@ -74,13 +74,13 @@ def find_nothing_new(pipeline: Pipeline) -> Ingestion | None:
     return Ingestion(others=found.landing.others) if found.is_idle else None
 
 
-def keep_taken(pipeline: Pipeline, now: datetime | None = None) -> tuple[str, ...]:
+def keep_taken(pipeline: Pipeline) -> tuple[str, ...]:
     """Records files that have changed since they were taken as they are now, and names them.
 
-    Nothing of them is taken again. `now` (aware) stands for the host clock. Raises as `ingest`
-    does, and UsageError where an interrupted ingest is to be finished first.
+    Nothing of them is taken again. Raises as `ingest` does, and UsageError where an interrupted
+    ingest is to be finished first.
     """
-    at_us = micros(now or datetime.now(UTC))
+    at_us = micros(datetime.now(UTC))
     with held_here(keeper_of(pipeline)):
         found = look(pipeline)
         changed = found.landing.changed

@@ -32,7 +32,6 @@ from windowing.crash import crashpoint
 from windowing.grid.zone import micros, moment
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import (
-    GENERATION,
     KEPT_OUTPUT,
     KEPT_STATE,
     MAINTAIN_DONE,
@@ -44,6 +43,7 @@ from windowing.location import Location
 from windowing.merge.rule import REVISIONS, published_name
 from windowing.panes.rule import NO_BATCH, state_names
 from windowing.panes.table import Stamp
+from windowing.report.text import plain, plain_fields
 from windowing.revisions.table import keep_revisions
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta_log, own_tables, staged_files, table_retention, upkeep
@@ -93,13 +93,7 @@ class Maintenance:
     def as_json(self) -> dict[str, object]:
         """The result as plain JSON values."""
         return {
-            t.name: {
-                "merged": t.merged,
-                "expired": t.expired,
-                "files": list(t.files),
-                "bytes": list(t.size),
-            }
-            for t in self.tables
+            t.name: {**plain_fields(t, "name", "size"), "bytes": plain(t.size)} for t in self.tables
         }
 
 
@@ -127,7 +121,7 @@ def maintain(
             return Maintenance(())
         refuse_managed(pipeline)
         clock_us = max(micros(now or datetime.now(UTC)), past.last_arrival or 0)
-        stamp = Stamp(past.last_run, NO_BATCH, GENERATION, past.watermark)
+        stamp = Stamp(past.last_run, NO_BATCH, past.watermark)
         batch = RunContext(spark, pipeline, stamp, clock_us)
         kept = {
             KEPT_STATE: pipeline.retention.state_us,
@@ -135,7 +129,6 @@ def maintain(
         }
         intent = LedgerEntry(
             MAINTAIN_INTENT,
-            generation=GENERATION,
             run=past.last_run,
             at=clock_us,
             arrival=clock_us,
@@ -158,7 +151,7 @@ def _maintain_tables(batch: RunContext, past: LedgerHistory, progress: Progress)
     crashpoint("maintain.kept")
     companions = [name for name in (QUALITY, REVISIONS) if has_commit(pipeline.table(name))]
     names = [*tables.table_versions(pipeline), LEDGER, WATERMARKS, *companions]
-    published = [published_name(window) for window in list_published(pipeline)]
+    published = list_published(pipeline)
     before = {name: own_tables.size(spark, pipeline.table(name)) for name in [*names, *published]}
     merged = compact_state(batch)
     closed_us = None if past.period is None else past.period.until_us

@@ -254,8 +254,7 @@ def _choose_held(
 
 def _require_reprocessed(pipeline: Pipeline, subject: LedgerEntry, past: LedgerHistory) -> None:
     """Raises UsageError where the source changed rows that were not reprocessed by `subject`."""
-    until_subject = LedgerHistory(tuple(e for e in past.entries if e.seq <= subject.seq))
-    if any(pending_changes(until_subject)):
+    if any(pending_changes(past.until_step(subject.seq))):
         raise UsageError(
             f"{pipeline.name}: run {subject.run} stopped before reprocessing rows that changed in "
             "the source; `tidemark run`, then `tidemark validate`"

@@ -256,13 +256,11 @@ def _find_changed_windows(
     found_side = found.withColumn(_FOUND, F.lit(True)).alias(_FOUND)
     wanted_side = wanted.withColumn(_WANTED, F.lit(True)).alias(_WANTED)
     # The bounds of a global window are null, so equality has to be null-safe.
-    same_window = []
-    identity = []
-    for name in target.identity:
-        in_found = f"{_FOUND}.`{name}`"
-        in_wanted = f"{_WANTED}.`{name}`"
-        same_window.append(F.col(in_found).eqNullSafe(F.col(in_wanted)))
-        identity.append(F.coalesce(in_wanted, in_found).alias(name))
+    same_window = are_same(_FOUND, _WANTED, target.identity)
+    identity = [
+        F.coalesce(f"{_WANTED}.`{name}`", f"{_FOUND}.`{name}`").alias(name)
+        for name in target.identity
+    ]
     joined = found_side.join(wanted_side, same_window, "full_outer")
     both = joined.select(*identity, _name_change(differs).alias(_CHANGE))
     return both.where(F.col(_CHANGE).isNotNull())

@@ -6,7 +6,6 @@ frozen rows + restated rows, joined by identity -> old, new and difference of ea
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -27,6 +26,7 @@ from windowing.report.text import plain_fields
 from windowing.rows import are_equal
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
+from windowing.spec.words import is_number
 from windowing.storage import own_tables
 
 _OLD, _NEW = "__old", "__new"
@@ -160,10 +160,6 @@ def subtract(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     found = {}
     for name in dict.fromkeys([*old, *new]):
         before, after = old.get(name), new.get(name)
-        if _is_number(before) or _is_number(after):
+        if is_number(before) or is_number(after):
             found[name] = 0 if is_same(before, after) else (after or 0) - (before or 0)
     return found
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)

@@ -10,7 +10,6 @@ from pathlib import Path
 import pyspark
 from pyspark.sql import SparkSession
 
-from jobs.sessions.hdfs_session import COMMITS_ON_HDFS
 from jobs.sessions.jars import JAR_NAMES, LOG_STORES
 from jobs.sessions.process import environment_changed
 from jobs.sessions.profiles import CLUSTER, COMMON, DEFAULTS, HERE, LOCAL
@@ -30,6 +29,11 @@ JVM = (
     # Without a thread that has run out of memory, a JVM may wait for it for ever.
     "-XX:+ExitOnOutOfMemoryError"
 )
+_COMMITS_ON_HDFS = {"spark.delta.logStore.hdfs.impl": "tidemark.FencedLogStore"}
+"""Delta commits by a rename that the name node refuses where the file is there. We add the fence.
+
+Where HDFS is, Hadoop reads in HADOOP_CONF_DIR, as this process does.
+"""
 
 
 @dataclass(frozen=True)
@@ -96,7 +100,7 @@ def _settings(app_name: str, conf: Mapping[str, str]) -> dict[str, str]:
     master = _choose_master(conf)
     names = {"spark.app.name": app_name, "spark.master": master}
     of_place = _local_settings(jars) if is_local(master) else _cluster_settings(jars)
-    of_stores = {**describe_s3(os.environ), **COMMITS_ON_HDFS}
+    of_stores = {**describe_s3(os.environ), **_COMMITS_ON_HDFS}
     ours = {**names, **DEFAULTS, **COMMON, **of_stores, **of_place}
     submitted = spark_internals.read_submitted()
     if submitted is not None:

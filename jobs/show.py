@@ -89,7 +89,7 @@ def show_windows(
     if missing is not None:
         return Seen(missing=missing)
     if as_of is not None:
-        past, number = _find_as_of(spark, past, pipeline, window, as_of)
+        past, number = _find_as_of(past, pipeline, window, as_of)
     elif published:
         number = published_entry(pipeline, past, window.name).versions[window.name]
     else:
@@ -113,14 +113,14 @@ def _find_versions(past: LedgerHistory, window: Window, number: int) -> Mapping[
 
 
 def _find_as_of(
-    spark: SparkSession, past: LedgerHistory, pipeline: Pipeline, window: Window, text: str
+    past: LedgerHistory, pipeline: Pipeline, window: Window, text: str
 ) -> tuple[LedgerHistory, int]:
     """The ledger until the run or version that `text` names, and the version of the output then.
 
     `text` is the number of a run, or the number of a version after a "v".
     """
     if text.startswith("v"):
-        return _find_as_of_version(spark, past, pipeline, window, int(text[1:]))
+        return _find_as_of_version(past, pipeline, window, int(text[1:]))
     then = past.until_run(_parse_finished_run(past, text))
     version = then.entries[-1].versions.get(window.name)
     if version is None:
@@ -140,7 +140,7 @@ def _find_first_run(past: LedgerHistory, window: Window) -> int | str | None:
 
 
 def _find_as_of_version(
-    spark: SparkSession, past: LedgerHistory, pipeline: Pipeline, window: Window, number: int
+    past: LedgerHistory, pipeline: Pipeline, window: Window, number: int
 ) -> tuple[LedgerHistory, int]:
     newest = newest_version(pipeline.table(window.name))
     if number > newest:
@@ -152,8 +152,7 @@ def _find_as_of_version(
             last_seq = entry.seq
     if last_seq is None:
         return LedgerHistory(()), number
-    until_then = tuple(entry for entry in past.entries if entry.seq <= last_seq)
-    return LedgerHistory(until_then), number
+    return past.until_step(last_seq), number
 
 
 def _parse_finished_run(past: LedgerHistory, text: str) -> int:

@@ -85,7 +85,6 @@ RULES = (
     "windowing/advise/groups.py",
     "windowing/advise/history.py",
     "windowing/advise/keys.py",
-    "windowing/advise/local_times.py",
     "windowing/advise/open_windows.py",
     "windowing/advise/reading.py",
     "windowing/advise/share.py",

@@ -45,3 +45,8 @@ def are_same(left: str, right: str, names: Iterable[str]) -> list[Column]:
 
 def _of(frame: str, name: str) -> Column:
     return F.col(f"{frame}.{quoted(name)}")
+
+
+def is_true(condition: Column) -> Column:
+    """The condition, which is false where it is null."""
+    return F.coalesce(condition, F.lit(False))

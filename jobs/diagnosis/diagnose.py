@@ -25,7 +25,7 @@ from windowing.doctor.rule import (
     of_tables,
 )
 from windowing.errors import StateRefused
-from windowing.ledger.rule import GENERATION, LedgerExcerpt
+from windowing.ledger.rule import LedgerExcerpt
 from windowing.location import Location
 from windowing.panes.rule import state_names
 from windowing.panes.table import name_application
@@ -176,9 +176,8 @@ def _read_batches(pipeline: Pipeline) -> dict[str, int]:
     """The newest batch that each table of state or refused rows contains, by table."""
     found = {}
     for name in (*state_names(pipeline), *REFUSED):
-        application = name_application(pipeline, name, GENERATION)
         with control_errors_explained(pipeline):
-            batch = control.read_committed(pipeline.table(name), application)
+            batch = control.read_committed(pipeline.table(name), name_application(pipeline, name))
         if batch is not None:
             found[name] = batch
     return found

@@ -1,6 +1,6 @@
 """The tables of a pipeline: their names, their columns, and how they are created and widened."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
@@ -31,7 +31,7 @@ def ensure_tables(spark: SparkSession, pipeline: Pipeline) -> None:
     Columns of an earlier spec stay in an output, but are null.
     """
     # All schemas are computed first, so that a SpecError leaves nothing behind.
-    for target, schema in _list_schemas(spark, pipeline):
+    for target, schema in list_schemas(spark, pipeline):
         create_table(spark, target, schema)
         _fit_columns(spark, target, schema)
     create_ledger(pipeline)
@@ -68,7 +68,7 @@ def find_retyped_columns(spark: SparkSession, pipeline: Pipeline) -> list[str]:
     """
     found = []
     windows = [window for window in pipeline.windows for _ in tables_of_window(pipeline, window)]
-    for window, (target, wanted) in zip(windows, _list_schemas(spark, pipeline), strict=True):
+    for window, (target, wanted) in zip(windows, list_schemas(spark, pipeline), strict=True):
         stored = _read_stored_types(spark, target)
         for field in wanted.fields:
             if field.dataType != stored.get(field.name, field.dataType):
@@ -101,47 +101,35 @@ def _fit_columns(spark: SparkSession, target: Target, schema: T.StructType) -> N
             upkeep.set_null(spark, target.path, f"`{name}`")
 
 
-def output_schema(
-    spark: SparkSession, pipeline: Pipeline, window: Window, target: Target
-) -> T.StructType:
-    """The columns of a table of `window`; SpecError where `having` compares what is no number."""
-    return _shape_output(pipeline, window, target, _find_types(spark, pipeline, [window]))
+def list_schemas(spark: SparkSession, pipeline: Pipeline) -> list[tuple[Target, T.StructType]]:
+    """The columns of all outputs and complete tables, in order of the windows.
+
+    SpecError where `having` compares what is no number.
+    """
+    types = _find_types(spark, pipeline)
+    found = []
+    for window in pipeline.windows:
+        _check_having(pipeline, window, types)
+        for target in tables_of_window(pipeline, window):
+            columns = [T.StructField(name, types[name]) for name in target.columns]
+            found.append((target, T.StructType(columns)))
+    return found
 
 
-def _list_schemas(spark: SparkSession, pipeline: Pipeline) -> list[tuple[Target, T.StructType]]:
-    """The columns of all outputs and complete tables, in order of the windows."""
-    types = _find_types(spark, pipeline, pipeline.windows)
-    return [
-        (target, _shape_output(pipeline, window, target, types))
-        for window in pipeline.windows
-        for target in tables_of_window(pipeline, window)
-    ]
-
-
-def _shape_output(
-    pipeline: Pipeline, window: Window, target: Target, types: Mapping[str, T.DataType]
-) -> T.StructType:
-    _check_having(pipeline, window, types)
-    return T.StructType([T.StructField(name, types[name]) for name in target.columns])
-
-
-def _find_types(
-    spark: SparkSession, pipeline: Pipeline, windows: Sequence[Window]
-) -> dict[str, T.DataType]:
-    """The types of all columns that outputs of the windows may have, by name.
+def _find_types(spark: SparkSession, pipeline: Pipeline) -> dict[str, T.DataType]:
+    """The types of all columns that outputs may have, by name.
 
     Those of values are as Spark resolves them, by one query for all windows; no row is read.
     """
     rows = source.read(spark, pipeline)
-    aggregates = dict.fromkeys(each for window in windows for each in window.aggregates)
-    algebras = algebras_of(pipeline, aggregates, rows.schema)
+    algebras = algebras_of(pipeline, pipeline.aggregates, rows.schema)
     lifts = {}
     for algebra in algebras.values():
         for part in algebra.parts:
             lifts[part.name] = part.lift
     empty = rows.limit(0).withColumn(TIME, F.lit(0).cast("bigint"))
     parts = empty.agg(*(lift.alias(name) for name, lift in lifts.items()))
-    lowered = parts.select(*(algebras[each.name].lower.alias(each.name) for each in aggregates))
+    lowered = parts.select(*(each.lower.alias(name) for name, each in algebras.items()))
     times = dict.fromkeys((START, END, LAST, CLOSED_BY), T.TimestampType())
     numbers = dict.fromkeys((INDEX, REVISION, RUN), T.LongType())
     values = {field.name: field.dataType for field in lowered.schema.fields}

@@ -6,7 +6,7 @@ A backfill: refused rows that it has resolved -> accepted events
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -16,7 +16,7 @@ from pyspark.sql import types as T
 
 from jobs.foreign_errors.source_errors import is_version_gone
 from jobs.microbatch.admission import add_event_time
-from jobs.microbatch.context import RunContext
+from jobs.microbatch.context import RunContext, context_after
 from jobs.microbatch.source_changes import conform_rows, select_near
 from windowing.admit.digest import digest_of, with_row_digest
 from windowing.admit.erased import without_erased
@@ -28,7 +28,6 @@ from windowing.grid.range import Range
 from windowing.grid.zone import moment
 from windowing.ledger.erased import Erasures
 from windowing.ledger.history import LedgerHistory
-from windowing.ledger.rule import GENERATION
 from windowing.panes.rule import NO_BATCH
 from windowing.panes.table import Stamp
 from windowing.report.text import plain
@@ -42,7 +41,7 @@ from windowing.revisions.evidence import (
     find_evidence,
 )
 from windowing.revisions.rule import Value
-from windowing.rows import column_named
+from windowing.rows import column_named, is_true
 from windowing.source import frame
 from windowing.source import table as source
 from windowing.spec.kinds import Window
@@ -138,7 +137,7 @@ def _read_accepted(
     spark: SparkSession, subject: Subject, bounds: Bounds, read: RunRead
 ) -> AcceptedEvents | Untold:
     pipeline = subject.pipeline
-    stamp = Stamp(read.run, NO_BATCH, GENERATION, None)
+    stamp = Stamp(read.run, NO_BATCH, None)
     batch = RunContext(
         spark, pipeline, stamp, max(read.arrivals, default=0), erased=subject.past.erasures
     )
@@ -253,7 +252,7 @@ def _missed(refused: DataFrame, window: Window, bounds: Bounds) -> Column:
             is_until = is_until | (until >= instant(bounds.end_us))
         return (missed["window"] == window.name) & is_until
 
-    return F.coalesce(F.exists("missed", names_window), F.lit(False))
+    return is_true(F.exists("missed", names_window))
 
 
 def _find_resolved(
@@ -263,8 +262,7 @@ def _find_resolved(
     pipeline, past = subject.pipeline, subject.past
     if pipeline.source.changes == "feed":
         return Untold("the source may change rows, so not every row of a backfill was refused")
-    stamp = Stamp(past.last_run, NO_BATCH, GENERATION, None)
-    batch = RunContext(spark, pipeline, stamp, past.last_arrival or 0, erased=past.erasures)
+    batch = replace(context_after(spark, pipeline, past), erased=past.erasures)
     found = []
     for table, rows in _read_refused(batch):
         its = subject.choose_key(rows.where(F.col("resolved_by") == resolved.label), kept_name)

@@ -14,7 +14,7 @@ from windowing.aggregates.algebra import Algebra, Part
 from windowing.columns import FROM, JUDGED, PANE, TO, TOUCHED
 from windowing.grid.range import Range
 from windowing.merge import frame as merges
-from windowing.merge.rule import bound_columns
+from windowing.merge.rule import window_columns
 from windowing.panes import frame as partials
 from windowing.panes import table as state
 from windowing.panes.rule import Family, windows_of_pane
@@ -23,6 +23,7 @@ from windowing.storage.few_rows import are_few
 from windowing.storage.pinned_rows import pin_rows
 from windowing.windows import aligned, whole
 from windowing.windows.gaps import list_empty_windows, shows_empty_windows
+from windowing.windows.merging import mark_touched
 from windowing.windows.neighbours import cover_needed, keep_panes_beside
 from windowing.windows.reach import span_windows
 from windowing.windows.together import identify, spread
@@ -92,7 +93,7 @@ class PaneBatch:
 
     def _mark_fresh(self) -> DataFrame:
         """The fresh panes as they are stored, marked as touched."""
-        return self.batch.stamp.on(self.fresh).withColumn(TOUCHED, F.lit(1).cast("bigint"))
+        return mark_touched(self.batch.stamp.on(self.fresh))
 
     def _compute_aligned(self, windows: Sequence[Aligned]) -> Recomputed:
         """Every window that a fresh pane is in.
@@ -115,7 +116,7 @@ class PaneBatch:
             changed = wide
         # The windows of a stretch have the same values, which are computed once.
         columns = [*keys, FROM, TO]
-        valued = merges.lower_partials(touched, columns, first.aggregates, algebras)
+        valued = merges.lower_partials(touched, columns, algebras)
         most = count_most_windows(windows, self.most)
         # Many will be inserted in order. There are fewer stretches to sort than windows.
         in_order = not are_few(most) and not self._find_joined(windows)
@@ -168,8 +169,7 @@ class PaneBatch:
             others = before.join(fresh_keys, keys, "left_semi")
         panes = _join_panes(self._mark_fresh(), others, keys, kept)
         found = whole.merge_whole_windows(panes, batch.keys, kept)
-        identity = [*batch.keys, *bound_columns(window)]
-        rows = merges.lower_partials(found, identity, window.aggregates, algebras)
+        rows = merges.lower_partials(found, window_columns(window, batch.keys), algebras)
         return Recomputed(rows, self.within, self.most)
 
 

@@ -11,7 +11,7 @@ from windowing.grid.frame import instant
 from windowing.grid.range import Range
 from windowing.grid.zone import micros
 from windowing.ledger.erased import Erasures
-from windowing.ledger.rule import GENERATION, LedgerExcerpt
+from windowing.ledger.rule import LedgerExcerpt
 from windowing.merge import table as outputs
 from windowing.merge.rule import complete_table, output_table
 from windowing.panes import table as state
@@ -77,7 +77,7 @@ class RunContext:
 
 def context_after(spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt) -> RunContext:
     """The context of what works on state and outputs after the newest step, and reads no batch."""
-    stamp = state.Stamp(past.last_run, NO_BATCH, GENERATION, None)
+    stamp = state.Stamp(past.last_run, NO_BATCH, None)
     return RunContext(spark, pipeline, stamp, past.last_arrival or 0)
 
 

@@ -16,15 +16,16 @@ from jobs.microbatch.context import Closing, RunContext
 from jobs.microbatch.outputs import Step, derive_output, replace_rows
 from jobs.microbatch.parallel import run_parallel
 from windowing.aggregates.algebra import Algebra, Part
-from windowing.columns import BATCH, END, JUDGED, PANE, RUN, START, TOUCHED
+from windowing.columns import END, JUDGED, PANE, START, TOUCHED
 from windowing.grid.frame import instant
 from windowing.grid.range import Range
 from windowing.ledger.counts import add_counts
 from windowing.merge import frame as merges
 from windowing.merge import table as outputs
-from windowing.merge.rule import bound_columns, in_output, output_table
+from windowing.merge.rule import in_output, output_table, window_columns
 from windowing.panes import frame as partials
 from windowing.panes.rule import Family, longest_span, pane_families
+from windowing.rows import are_equal
 from windowing.source import table as source
 from windowing.spec.kinds import CHANGES, ON_CHANGE, Aligned, Global
 from windowing.storage import own_tables
@@ -81,8 +82,7 @@ def _emit_aligned(closing: Closing, family: Family, window: Aligned) -> dict[str
     else:
         windows = _place_windows(closing, family, window, runs, kept, within)
         affected = windows.where((F.col(TOUCHED) > 0) | closing.since(F.col(END)))
-        identity = [*batch.keys, *bound_columns(window)]
-        rows = merges.lower_partials(affected, identity, window.aggregates, algebras)
+        rows = merges.lower_partials(affected, window_columns(window, batch.keys), algebras)
     shown = merges.filter_having(rows.where(closing.closed(F.col(END))), window.shown.having)
     return _write_shown(closing, window, pool, within, shown)
 
@@ -130,8 +130,8 @@ def changes(
     """
     kept = partials.parts_of(algebras.values())
     points = list_points(runs, window, batch.keys, kept, within)
-    identity = [*batch.keys, GROUP, *bound_columns(window), BEFORE]
-    valued = merges.lower_partials(points, identity, window.aggregates, algebras)
+    columns = (*window_columns(window, batch.keys), GROUP, BEFORE)
+    valued = merges.lower_partials(points, columns, algebras)
     names = [a.name for a in window.aggregates]
     group = [*batch.keys, GROUP]
     differ = merges.keep_differing(valued, group, [START, END], names, BEFORE)
@@ -161,9 +161,9 @@ def _select_pool(closing: Closing, panes: DataFrame, window: Aligned) -> tuple[D
     """
     batch = closing.batch
     reach = 2 * longest_span(window)
-    fresh = (F.col(RUN) == batch.stamp.run) & (F.col(BATCH) >= 0)
     up_to_watermark = F.col(PANE) < instant(closing.after_us or 0)
-    marked = panes.withColumn(TOUCHED, fresh.cast("bigint")).where(up_to_watermark)
+    fresh = batch.stamp.of_run.cast("bigint")
+    marked = panes.withColumn(TOUCHED, fresh).where(up_to_watermark)
     times = _find_times(closing, panes)
     within = times.widen(reach)
     marked = marked.where(F.col(PANE) >= instant(within.low_us))
@@ -207,7 +207,7 @@ def _select_affected(
     lateness = batch.pipeline.watermark.allowed_lateness_us
     passed = closing.since(F.col(END))
     fresh = pool.where(F.col(TOUCHED) > 0).select(*batch.keys, PANE, JUDGED)
-    same_key = [F.col(f"s.`{k}`") == F.col(f"f.`{k}`") for k in batch.keys]
+    same_key = are_equal("s", "f", batch.keys)
     hit = is_touched(window, lateness, within)
     near = rows.where((F.col(END) > instant(within.low_us)) & ~passed)
     touched = near.alias("s").join(fresh.alias("f"), [*same_key, hit], "left_semi")

@@ -9,11 +9,12 @@ from pyspark.sql import functions as F
 
 from jobs.microbatch.context import Closing, RunContext
 from windowing.aggregates.algebra import rows_part
-from windowing.columns import BATCH, FROM, HIGH, LOW, PANE, RUN, TO, TOUCHED
+from windowing.columns import FROM, HIGH, LOW, PANE, TO
 from windowing.errors import StateRefused
 from windowing.grid.range import Range
 from windowing.panes import table as state
 from windowing.panes.rule import longest_span
+from windowing.rows import are_equal
 from windowing.spec.kinds import OnSteps
 from windowing.storage import own_tables
 from windowing.storage.few_rows import span_of
@@ -25,6 +26,7 @@ from windowing.windows.gaps import (
     ranges_between,
     window_extents,
 )
+from windowing.windows.merging import mark_touched
 
 
 def extent_growth(
@@ -80,8 +82,7 @@ def check_empty_limit(
     added, wide = empty_window_ranges(batch, window, table, fresh, within)
     lateness = batch.pipeline.watermark.allowed_lateness_us
     runs = aligned.merge_stretches(fresh, [window], batch.keys, [rows_part()], lateness, wide)
-    same_key = [F.col(f"g.`{k}`") == F.col(f"r.`{k}`") for k in batch.keys]
-    both = added.alias("g").join(runs.alias("r"), same_key)
+    both = added.alias("g").join(runs.alias("r"), are_equal("g", "r", batch.keys))
     last_common = F.least(f"r.{TO}", f"g.{HIGH}")
     first_common = F.greatest(f"r.{FROM}", f"g.{LOW}")
     overlap = last_common - first_common + 1
@@ -114,7 +115,7 @@ def _count_empty_windows(
     """
     lateness = batch.pipeline.watermark.allowed_lateness_us
     wide = widen_to_growth(panes, within).widen(longest_span(window))
-    touched = panes.withColumn(TOUCHED, F.lit(1).cast("bigint"))
+    touched = mark_touched(panes)
     runs = aligned.merge_stretches(touched, [window], batch.keys, [rows_part()], lateness, wide)
     extents = window_extents(panes, window, batch.keys, lateness, wide)
     in_extents = _count_windows(extents, LOW, HIGH)
@@ -170,9 +171,8 @@ def _select_first_shown(
     batch = closing.batch
     keys = list(batch.keys)
     lateness = batch.pipeline.watermark.allowed_lateness_us
-    # Batches below 0 are not those of a run, such as backfills.
-    of_this_run = (F.col(RUN) == batch.stamp.run) & (F.col(BATCH) >= 0)
-    extents_before = window_extents(panes.where(~of_this_run), window, batch.keys, lateness, wide)
+    stored_before = panes.where(~batch.stamp.of_run)
+    extents_before = window_extents(stored_before, window, batch.keys, lateness, wide)
     growth = extents.join(_rename_to_old(extents_before), keys, "left")
     grown_by = ranges_between(growth, batch.keys)
     first_open = F.lit(last_closed(window, closing.before_us) + 1)

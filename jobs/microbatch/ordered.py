@@ -20,7 +20,7 @@ from windowing.columns import BASE, TIME
 from windowing.grid.range import Range
 from windowing.merge import frame as merges
 from windowing.merge import table as outputs
-from windowing.merge.rule import bound_columns, complete_table
+from windowing.merge.rule import complete_table, window_columns
 from windowing.panes import events as buffer
 from windowing.panes import frame as partials
 from windowing.panes import table as state
@@ -44,10 +44,6 @@ class EventBatch:
     schema: T.StructType
     fresh: DataFrame
     most: int
-
-    def check(self) -> dict[str, int]:
-        """No limit applies to this kind."""
-        return {}
 
     def store(self) -> None:
         """Appends the events to state."""
@@ -106,8 +102,8 @@ def prepare_keys(
     windows = _compute_windows(batch, window, found.where(in_region), algebras)
     new = windows_in_regions(windows, regions, keys)
     closed_by = [c for c in target.shown if c == "closed_by"]
-    identity = [*keys, *bound_columns(window), *closed_by]
-    valued = merges.lower_partials(new, identity, window.aggregates, algebras)
+    columns = (*window_columns(window, keys), *closed_by)
+    valued = merges.lower_partials(new, columns, algebras)
     old = None if stored is None else windows_in_regions(stored, regions, keys)
     return prepare_replaced(batch, window, output, valued, old)
 

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from jobs.microbatch.context import Closing, RunContext
-from windowing.columns import BATCH, CLOSED_BY, END, EVENT_TIME, FIRST, RUN, START, WINDOW
+from windowing.columns import CLOSED_BY, END, EVENT_TIME, FIRST, RUN, START, WINDOW
 from windowing.grid.range import Range
 from windowing.ledger.counts import name_starts
 from windowing.merge import frame as merges
@@ -23,6 +23,7 @@ from windowing.merge import table as outputs
 from windowing.merge.rule import Target, Together, complete_table, output_table
 from windowing.merge.table import Output
 from windowing.panes.rule import EVENTS, fragments_table
+from windowing.rows import are_same, is_true
 from windowing.spec.description import describe_window
 from windowing.spec.kinds import ON_CLOSE, Aligned, Global, Session, Window
 from windowing.storage import own_tables
@@ -108,7 +109,7 @@ def _prepare_alone(
         return prepare_output(batch, window, output, corrections, most)
     # A window that stopped qualifying is in `new` and not in `shown`; its stored row is deleted.
     identity = output.target.identity
-    same_row = [F.col(f"s.`{c}`").eqNullSafe(F.col(f"n.`{c}`")) for c in identity]
+    same_row = are_same("s", "n", identity)
     old = stored.alias("s").join(new.select(*identity).alias("n"), same_row, "left_semi")
     return prepare_replaced(batch, window, output, shown, old, most)
 
@@ -285,15 +286,13 @@ def _find_changed_from(closing: Closing, window: Window, windows: DataFrame) -> 
     else:
         table = EVENTS
         time = EVENT_TIME
-    this_run = F.col(RUN) == batch.stamp.run
     first_of_key = F.min(_LOW).alias(_LOW)
-    changed = windows.where(this_run).select(*keys, F.col(START).alias(_LOW))
+    of_this_run = windows.where(F.col(RUN) == batch.stamp.run)
+    changed = of_this_run.select(*keys, F.col(START).alias(_LOW))
     stored = own_tables.find(batch.spark, batch.pipeline.table(table), own_tables.EVERY_ROW)
     if stored is None:
         return changed.groupBy(*keys).agg(first_of_key)
-    # Rows that a backfill or compaction wrote have a negative batch.
-    rows = stored.where(this_run & (F.col(BATCH) >= 0))
-    events = rows.select(*keys, F.col(time).alias(_LOW))
+    events = stored.where(batch.stamp.of_run).select(*keys, F.col(time).alias(_LOW))
     return events.unionByName(changed).groupBy(*keys).agg(first_of_key)
 
 
@@ -301,5 +300,5 @@ def _select_affected(closing: Closing, windows: DataFrame, lows: DataFrame) -> D
     """Windows that the run may have changed, and those that W passed."""
     near = windows.join(lows, list(closing.batch.keys), "left")
     # `__low` is null for keys that the run did not touch.
-    may_have_changed = F.coalesce(F.col(END) >= F.col(_LOW), F.lit(False))
+    may_have_changed = is_true(F.col(END) >= F.col(_LOW))
     return near.where(may_have_changed | closing.since(F.col(END))).drop(_LOW)

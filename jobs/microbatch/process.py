@@ -50,7 +50,7 @@ def process_batch(
     counts |= {MIN_TIME: admitted.within.low_us, MAX_TIME: admitted.within.high_us}
     parts = list_contributions(batch, admitted)
     # Limits are checked before the first write, so that a refused batch has written nothing.
-    for checked in run_parallel([part.check for part in parts]):
+    for checked in run_parallel([part.check for part in parts if isinstance(part, PaneBatch)]):
         counts |= checked
     for changed in run_parallel(_store_and_prepare(batch, admitted, parts)):
         counts |= changed

@@ -14,7 +14,7 @@ from windowing.grid.frame import instant
 from windowing.grid.range import Range
 from windowing.merge import frame as merges
 from windowing.merge import table as outputs
-from windowing.merge.rule import bound_columns, complete_table
+from windowing.merge.rule import complete_table, window_columns
 from windowing.merge.table import Output
 from windowing.panes import frame as partials
 from windowing.panes import table as state
@@ -22,6 +22,7 @@ from windowing.panes.rule import fragments_table
 from windowing.spec.kinds import Session
 from windowing.storage.pinned_rows import pin_rows
 from windowing.windows import session
+from windowing.windows.merging import mark_touched
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,6 @@ class FragmentBatch:
     algebras: Mapping[str, Algebra]
     fresh: DataFrame
     most: int
-
-    def check(self) -> dict[str, int]:
-        """No limit applies to this kind."""
-        return {}
 
     def store(self) -> None:
         """Appends the fragments to state."""
@@ -58,8 +55,8 @@ class FragmentBatch:
         output = outputs.open_output(complete_table(batch.pipeline, window))
         kept = partials.parts_of(self.algebras.values())
         new, old = correct_sessions(batch, window, output, self.fresh, kept, self.within)
-        identity = [*batch.keys, *bound_columns(window)]
-        valued = merges.lower_partials(new, identity, window.aggregates, self.algebras)
+        columns = window_columns(window, batch.keys)
+        valued = merges.lower_partials(new, columns, self.algebras)
         most = self.most if old is None else None
         return [prepare_replaced(batch, window, output, valued, old, most)]
 
@@ -76,7 +73,7 @@ def correct_sessions(
 
     The second frame is None where the output has no sessions yet.
     """
-    marked = fresh.withColumn(TOUCHED, F.lit(1).cast("bigint"))
+    marked = mark_touched(fresh)
     if outputs.is_new(batch.spark, output):
         return session.merge_sessions(marked, batch.keys, window.gap_us, kept), None
     last_us = within.high_us + window.gap_us

@@ -49,7 +49,6 @@ from windowing.ledger.counts import BATCH_BYTES, add_counts, sum_entry_counts
 from windowing.ledger.rule import (
     CLOSE,
     DONE,
-    GENERATION,
     INTENT,
     MAX_TIME,
     MIN_TIME,
@@ -192,7 +191,7 @@ class Run:
         crashpoint("batch.intended")
         # The intent's watermark and arrival count, not the present ones, so that a retry admits
         # the same rows.
-        stamp = Stamp(self.number, number, GENERATION, intent.watermark_in)
+        stamp = Stamp(self.number, number, intent.watermark_in)
         batch = RunContext(
             self.spark,
             self.pipeline,
@@ -341,7 +340,7 @@ class Run:
         within = None
         if lows:
             within = Range(min(lows), find_highest_time(done) or 0)
-        stamp = Stamp(self.number, NO_BATCH, GENERATION, before)
+        stamp = Stamp(self.number, NO_BATCH, before)
         batch = RunContext(self.spark, self.pipeline, stamp, self.arrival_us)
         return Closing(batch, before, after, within)
 
@@ -365,7 +364,6 @@ class Run:
         source_version = delta_log.known_version(self.spark, self.pipeline.source.table)
         entry = LedgerEntry(
             step=step,
-            generation=GENERATION,
             run=self.number,
             batch=batch,
             at=max(micros(datetime.now(UTC)), self._find_written(source_version)),

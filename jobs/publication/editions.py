@@ -39,15 +39,15 @@ def find_mirror(pipeline: Pipeline, window: str) -> Mirror:
 
 
 def list_published(pipeline: Pipeline) -> tuple[str, ...]:
-    """The windows that have a published table, those of earlier specs among them."""
-    return tuple(list_tables(pipeline.table(PUBLISHED)))
+    """The names of all published tables, those of windows of earlier specs among them."""
+    return tuple(map(published_name, list_tables(pipeline.table(PUBLISHED))))
 
 
 def refuse_managed(pipeline: Pipeline) -> None:
     """Raises TableError where a catalog manages a published table, so none of it may be deleted."""
-    for window in list_published(pipeline):
+    for name in list_published(pipeline):
         try:
-            control.read_version(find_mirror(pipeline, window).home)
+            control.read_version(pipeline.table(name))
         except TableError as error:
             # One that is damaged is told by what reads it.
             if tells_of_catalog(error.reason):

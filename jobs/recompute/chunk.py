@@ -26,7 +26,6 @@ from windowing.crash import crashpoint
 from windowing.ledger.rule import (
     BACKFILL_DONE,
     BACKFILL_INTENT,
-    GENERATION,
     LedgerEntry,
     LedgerExcerpt,
 )
@@ -124,7 +123,6 @@ def _compose_intent(
     partial = totals.count_partly_late_in(batch, chunk)
     return LedgerEntry(
         BACKFILL_INTENT,
-        generation=GENERATION,
         run=past.last_run,
         at=batch.arrival_us,
         arrival=batch.arrival_us,

@@ -20,7 +20,7 @@ from windowing.columns import END, MISSED, START, TIME
 from windowing.ledger.erased import Erasures, read_erased
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import LedgerEntry
-from windowing.rows import are_equal
+from windowing.rows import are_equal, is_true
 from windowing.spec.description import describe_window
 
 _DELETED = "erased"
@@ -109,7 +109,7 @@ def _without_erased_before(batch: RunContext, past: LedgerHistory, events: DataF
     witness = witnesses[0]
     windows = batch.read_output(witness).select(*batch.keys, START, END)
     at = F.timestamp_micros(F.col(TIME))
-    missed = F.coalesce(F.array_contains(MISSED, witness.name), F.lit(False))
+    missed = is_true(F.array_contains(MISSED, witness.name))
     same = are_equal("e", "w", batch.keys)
     inside = (at >= F.col(f"w.{START}")) & (at < F.col(f"w.{END}"))
     return events.alias("e").join(windows.alias("w"), [*same, missed | inside], "left_semi")

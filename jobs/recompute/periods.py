@@ -21,7 +21,6 @@ from windowing.crash import crashpoint
 from windowing.grid.frame import instant
 from windowing.ledger.period import Frozen, Period, Reopening, read_step
 from windowing.ledger.rule import (
-    GENERATION,
     PERIOD_CLOSED,
     PERIOD_INTENT,
     PERIOD_REOPENED,
@@ -49,7 +48,6 @@ def begin_period(
     """The history once the outputs are closed or reopened."""
     intent = LedgerEntry(
         PERIOD_INTENT,
-        generation=GENERATION,
         run=past.last_run,
         at=context_after(spark, pipeline, past).read_clock(),
         note=step.as_note(),
@@ -98,7 +96,6 @@ def _record_done(
         step = replace(step, frozen=digest_frozen(spark, pipeline, step.until_us))
     done = LedgerEntry(
         name,
-        generation=GENERATION,
         run=past.last_run,
         at=context_after(spark, pipeline, past).read_clock(),
         counts=counts,

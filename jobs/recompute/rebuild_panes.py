@@ -13,12 +13,12 @@ from jobs.recompute.content import narrow_to_content
 from jobs.recompute.swap import replace_range
 from jobs.recompute.time_range import TimeRange, widen_to_panes, widen_to_windows
 from windowing.aggregates.algebra import Algebra, Part, rows_part
-from windowing.columns import END, INSERT, JUDGED, OP, PANE, ROWS, START, TOUCHED
+from windowing.columns import END, INSERT, JUDGED, OP, PANE, ROWS, START
 from windowing.grid.frame import between, instant
 from windowing.grid.range import Range
 from windowing.merge import frame as merges
 from windowing.merge import table as outputs
-from windowing.merge.rule import bound_columns, output_table
+from windowing.merge.rule import output_table, window_columns
 from windowing.panes import frame as partials
 from windowing.panes.rule import Family, longest_span, pane_families
 from windowing.source import table as source
@@ -27,6 +27,7 @@ from windowing.storage import own_tables
 from windowing.windows import aligned, whole
 from windowing.windows.finality import is_expired
 from windowing.windows.gaps import list_empty_windows, shows_empty_windows, window_extents
+from windowing.windows.merging import mark_touched
 from windowing.windows.neighbours import starts_next, widen_to_needed
 
 
@@ -124,10 +125,9 @@ def _rebuild_global_window(
     """Recomputes a global window from all panes; returns the counts of its output."""
     target = output_table(batch.pipeline, window)
     state_rows = own_tables.read(batch.spark, batch.pipeline.table(family.table))
-    touched = state_rows.withColumn(TOUCHED, F.lit(1).cast("bigint"))
-    found = whole.merge_whole_windows(touched, batch.keys, partials.parts_of(algebras.values()))
-    columns = [*batch.keys, *bound_columns(window)]
-    valued = merges.lower_partials(found, columns, window.aggregates, algebras)
+    kept = partials.parts_of(algebras.values())
+    found = whole.merge_whole_windows(mark_touched(state_rows), batch.keys, kept)
+    valued = merges.lower_partials(found, window_columns(window, batch.keys), algebras)
     shown = merges.filter_having(valued, window.shown.having)
     return replace_output(batch, window, target, shown)
 
@@ -162,8 +162,8 @@ def _rebuild_overlapping_windows(
         near = between(state_rows, PANE, reach.low_us, reach.high_us)
     can_change = _can_change(window, wide, reach)
     compared = F.lit(True) if shows_empty_windows(window) else can_change
-    touched = near.withColumn(TOUCHED, F.lit(1).cast("bigint"))
-    runs = aligned.merge_stretches(touched, [window], batch.keys, kept, lateness, reach)
+    panes = mark_touched(near)
+    runs = aligned.merge_stretches(panes, [window], batch.keys, kept, lateness, reach)
     if shows_empty_windows(window):
         extents = window_extents(near, window, batch.keys, lateness, reach)
         runs = runs.unionByName(list_empty_windows(extents, runs, batch.keys, kept))
@@ -186,8 +186,7 @@ def _compute_shown_windows(
         rows = changes(runs, window, batch, algebras, reach)
     else:
         found = aligned.list_windows(runs, [window], reach)
-        columns = [*batch.keys, *bound_columns(window)]
-        rows = merges.lower_partials(found, columns, window.aggregates, algebras)
+        rows = merges.lower_partials(found, window_columns(window, batch.keys), algebras)
     if window.shown.emit != ON_CHANGE:
         rows = rows.where(closing.closed(F.col(END)))
     return merges.filter_having(rows, window.shown.having)

@@ -11,18 +11,19 @@ from jobs.recompute.swap import replace_range, swap_fragments
 from jobs.recompute.time_range import TimeRange, near_sessions
 from windowing.admit.again import INSIDE
 from windowing.aggregates.algebra import Algebra
-from windowing.columns import FIRST, LAST, MISSED, START, TIME, TOUCHED
+from windowing.columns import FIRST, LAST, MISSED, START, TIME
 from windowing.grid.frame import instant
 from windowing.merge import frame as merges
 from windowing.merge import table as outputs
-from windowing.merge.rule import bound_columns, complete_table
+from windowing.merge.rule import complete_table, window_columns
 from windowing.panes import frame as partials
 from windowing.panes.rule import fragments_table
-from windowing.rows import are_equal
+from windowing.rows import are_equal, is_true
 from windowing.source import table as source
 from windowing.spec.kinds import Session
 from windowing.storage.pinned_rows import pin_rows
 from windowing.windows import session
+from windowing.windows.merging import mark_touched
 
 
 def rebuild_sessions(
@@ -99,7 +100,7 @@ def _select_events_of_sessions(
 
 def _is_missed_by(window: Session) -> Column:
     """True for events that were late for `window`."""
-    return F.coalesce(F.array_contains(MISSED, window.name), F.lit(False))
+    return is_true(F.array_contains(MISSED, window.name))
 
 
 def _read_fragments(batch: RunContext, window: Session, fresh: DataFrame) -> DataFrame:
@@ -125,8 +126,6 @@ def _compute_sessions(
     fragments: DataFrame, batch: RunContext, window: Session, algebras: dict[str, Algebra]
 ) -> DataFrame:
     """The sessions of `fragments` with their values: [keys, bounds, aggregates, overflow]."""
-    touched = fragments.withColumn(TOUCHED, F.lit(1).cast("bigint"))
     kept = partials.parts_of(algebras.values())
-    found = session.merge_sessions(touched, batch.keys, window.gap_us, kept)
-    columns = [*batch.keys, *bound_columns(window)]
-    return merges.lower_partials(found, columns, window.aggregates, algebras)
+    found = session.merge_sessions(mark_touched(fragments), batch.keys, window.gap_us, kept)
+    return merges.lower_partials(found, window_columns(window, batch.keys), algebras)

@@ -25,7 +25,7 @@ from windowing.admit.frame import PARTIAL
 from windowing.admit.table import REFUSED
 from windowing.columns import DIGEST
 from windowing.grid.frame import between
-from windowing.rows import column_named
+from windowing.rows import column_named, is_true
 from windowing.source import table as source
 from windowing.storage import delta
 from windowing.storage.pinned_rows import pin_rows
@@ -128,7 +128,7 @@ def _mark_resolved(
     )
     place = F.col("__nth") + F.coalesce("__earlier", F.lit(0))
     # A digest that no accepted event has joins nothing, so the comparison is null.
-    is_accepted = F.coalesce(place <= F.col("__to_resolve"), F.lit(False))
+    is_accepted = is_true(place <= F.col("__to_resolve"))
     is_due = is_unresolved & (is_accepted | is_partial)
     resolved_by = F.when(is_due, F.lit(label)).otherwise(F.col("resolved_by"))
     return counted.withColumn("resolved_by", resolved_by)

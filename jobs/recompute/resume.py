@@ -3,18 +3,16 @@
 That may be a chunk, a change of the spec, a run, or the ranges that the source has changed.
 """
 
-from datetime import UTC, datetime
-
 from pyspark.sql import SparkSession
 
 from jobs.diagnosis.diagnose import prepare_run
+from jobs.microbatch.context import context_after
 from jobs.microbatch.stream import Run
 from jobs.recompute.chunk import finish_open_chunk, repair_chunk
 from jobs.recompute.periods import finish_open_period
 from jobs.recompute.spec_evolution import apply_spec_change
 from jobs.recompute.staging import stage_chunk
 from jobs.recompute.time_range import TimeRange
-from windowing.grid.zone import micros
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import LedgerEntry
 from windowing.ledger.table import Past, read_history
@@ -46,7 +44,7 @@ def resume_from(spark: SparkSession, pipeline: Pipeline, past: Past) -> Past:
 def finish_open_run(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) -> LedgerHistory:
     """The history once an open run is closed and the source's changes are reprocessed."""
     if past.open_run is not None:
-        arrival = max(micros(datetime.now(UTC)), past.last_arrival or 0)
+        arrival = context_after(spark, pipeline, past).read_clock()
         schema = source.schema(spark, pipeline)
         unfinished = Run(spark, pipeline, past, arrival, schema)
         unfinished.drain()

@@ -34,7 +34,7 @@ from windowing.grid.range import Range
 from windowing.ledger.erased import Erasures, read_erased
 from windowing.ledger.evolved import OF_ERASURE, read_evolved
 from windowing.ledger.history import LedgerHistory
-from windowing.ledger.rule import EVOLVE_DONE, EVOLVE_INTENT, GENERATION, LedgerEntry, LedgerExcerpt
+from windowing.ledger.rule import EVOLVE_DONE, EVOLVE_INTENT, LedgerEntry, LedgerExcerpt
 from windowing.ledger.table import Past, read_history, record_entries
 from windowing.panes.rule import SEEN
 from windowing.revisions.table import keep_revisions
@@ -195,7 +195,6 @@ def _record_intent(
     note = dumps(made | {"came": list(found.added), "went": list(found.removed)})
     intent = LedgerEntry(
         EVOLVE_INTENT,
-        generation=GENERATION,
         run=past.last_run,
         at=batch.arrival_us,
         arrival=batch.arrival_us,

@@ -7,19 +7,17 @@ source at a version -> rows of the chunk, and of its panes and sessions that rea
 """
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs.foreign_errors.source_errors import source_errors_explained
-from jobs.microbatch.context import RunContext
+from jobs.microbatch.context import RunContext, context_after
 from jobs.recompute.accepted import count_erased_rows, source_rows_near
 from jobs.recompute.refused import refused_after
 from jobs.recompute.time_range import TimeRange, widen_to_read
 from windowing.crash import crashpoint
-from windowing.grid.zone import micros
 from windowing.ledger.history import LedgerHistory
-from windowing.ledger.rule import GENERATION, LedgerExcerpt
+from windowing.ledger.rule import LedgerExcerpt
 from windowing.panes.rule import BACKFILLED
 from windowing.panes.table import Stamp
 from windowing.source.rule import was_rewritten
@@ -50,13 +48,13 @@ def context_of_chunk(
 ) -> RunContext:
     """What the rows of a chunk are admitted by and stamped with."""
     # Arrival never goes back, even where the host clock does.
-    clock = max(micros(datetime.now(UTC)), past.last_arrival or 0)
-    stamp = Stamp(past.last_run, BACKFILLED, GENERATION, None)
+    clock_us = context_after(spark, pipeline, past).read_clock()
+    stamp = Stamp(past.last_run, BACKFILLED, None)
     return RunContext(
         spark,
         pipeline,
         stamp,
-        arrival_us or clock,
+        arrival_us or clock_us,
         past.state_may_be_expired,
         was_rewritten(past),
         erased=past.erasures,

@@ -103,9 +103,7 @@ def _find_count(pipeline: Pipeline, past: LedgerExcerpt) -> CountOfAll | None:
 def count_accepted_by(batch: RunContext, shown_in: CountOfAll) -> int:
     """How many events are accepted, as that output says and the late rows that it misses."""
     window = shown_in.window
-    rows = batch.read_output(window)
-    total = F.coalesce(F.sum(column_named(shown_in.column)), F.lit(0))
-    shown = int(rows.agg(total).collect()[0][0])
+    shown = _add_up(batch.read_output(window), shown_in.column)
     return shown + count_partly_late(batch).get(window.name, 0)
 
 
@@ -119,7 +117,9 @@ def count_accepted_in(batch: RunContext, chunk: TimeRange) -> int:
     for finest in pane_families(batch.pipeline)[:1]:
         panes = batch.find_rows(finest.table)
         wide = widen_to_panes(finest, chunk)
-        return 0 if panes is None else _sum_rows(between(panes, PANE, wide.start_us, wide.end_us))
+        if panes is None:
+            return 0
+        return _add_up(between(panes, PANE, wide.start_us, wide.end_us), ROWS)
     if batch.pipeline.ordered:
         events = batch.find_rows(EVENTS)
         if events is None:
@@ -136,19 +136,19 @@ def count_accepted(batch: RunContext) -> int:
     for family in pane_families(batch.pipeline)[:1]:
         panes = batch.find_rows(family.table)
         if panes is not None:
-            return _sum_rows(panes)
+            return _add_up(panes, ROWS)
     for window in batch.pipeline.sessions[:1]:
         fragments = batch.find_rows(fragments_table(window))
         if fragments is not None:
-            return _sum_rows(fragments) + count_partly_late(batch).get(window.name, 0)
+            return _add_up(fragments, ROWS) + count_partly_late(batch).get(window.name, 0)
     events = batch.find_rows(EVENTS)
     return 0 if events is None else events.count()
 
 
-def _sum_rows(partials: DataFrame) -> int:
-    """How many events panes or fragments contain."""
-    rows = F.coalesce(F.sum(ROWS), F.lit(0))
-    return int(partials.agg(rows).collect()[0][0])
+def _add_up(rows: DataFrame, column: str) -> int:
+    """The sum of a column of counts, such as that of the events of panes and fragments."""
+    total = F.coalesce(F.sum(column_named(column)), F.lit(0))
+    return int(rows.agg(total).collect()[0][0])
 
 
 def count_partly_late_in(batch: RunContext, chunk: TimeRange) -> dict[str, int]:

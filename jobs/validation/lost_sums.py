@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from jobs.microbatch.context import RunContext
 from jobs.microbatch.ordered import compute_windows_of_events
 from windowing.aggregates.algebra import Algebra
-from windowing.columns import END, PANE, START, TOUCHED
+from windowing.columns import END, PANE, START
 from windowing.grid.frame import between
 from windowing.grid.range import Range
 from windowing.merge import frame as merges
@@ -24,6 +24,7 @@ from windowing.spec.kinds import Aligned, Global, Session, Window
 from windowing.storage import own_tables
 from windowing.storage.pinned_rows import pin_rows
 from windowing.windows import aligned, session, whole
+from windowing.windows.merging import mark_touched
 from windowing.windows.neighbours import widen_to_needed
 
 
@@ -40,7 +41,7 @@ def has_lost_sums(batch: RunContext, window: Window, rows: DataFrame) -> bool:
     schema = source.schema(batch.spark, batch.pipeline)
     algebras = partials.algebras_of(batch.pipeline, window.aggregates, schema)
     found = _compute_windows(batch, window, algebras, wanted)
-    valued = merges.lower_partials(found, target.identity, window.aggregates, algebras)
+    valued = merges.lower_partials(found, target.identity, algebras)
     lost = valued.where(merges.OVERFLOW)
     return not lost.join(wanted, list(target.identity), "left_semi").isEmpty()
 
@@ -51,7 +52,7 @@ def _compute_windows(
     """The windows that state contains, among them those of `wanted`: [keys, bounds, parts]."""
     stored = own_tables.read(batch.spark, batch.pipeline.table(state_of(batch.pipeline, window)))
     kept = partials.parts_of(algebras.values())
-    touched = stored.withColumn(TOUCHED, F.lit(1).cast("bigint"))
+    touched = mark_touched(stored)
     if isinstance(window, Aligned):
         return _compute_grid_windows(batch, window, algebras, touched, wanted)
     if isinstance(window, Global):

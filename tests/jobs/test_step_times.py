@@ -14,7 +14,7 @@ from tests.support.long_lived_pipeline import BASE, MINUTE
 from tests.support.pipeline_under_test import FEW, Lab
 from tests.support.rare_cases import quick_and_rare
 from windowing.grid.zone import micros
-from windowing.ledger.rule import GENERATION, LedgerEntry
+from windowing.ledger.rule import LedgerEntry
 from windowing.ledger.table import read_history
 from windowing.panes.rule import NO_BATCH
 from windowing.panes.table import Stamp
@@ -70,7 +70,7 @@ def newest_of(lab: Lab, step: str) -> LedgerEntry:
 
 def test_a_step_never_ends_before_it_arrived() -> None:
     """The clock of a host may be set back, and an arrival may be given that is ahead of it."""
-    stamp = Stamp(1, NO_BATCH, GENERATION, None)
+    stamp = Stamp(1, NO_BATCH, None)
     before_us = micros(datetime.now(UTC))
     past, ahead = (
         RunContext(None, None, stamp, before_us + years * 31_536_000_000_000) for years in (-1, 1)

@@ -94,15 +94,15 @@ BUGS = (
     Bug(
         "dedupe eats its own replay",
         "windowing/panes/table.py",
-        "return ~((F.col(GENERATION) == self.generation) & (F.col(BATCH) == self.batch))",
+        "return ~((F.col(GENERATION) == ledger.GENERATION) & (F.col(BATCH) == self.batch))",
         "return F.lit(True)",
         place("batch.processed"),
     ),
     Bug(
         "a batch of an open run is judged by what the one before it brought",
         "jobs/microbatch/stream.py",
-        "stamp = Stamp(self.number, number, GENERATION, intent.watermark_in)",
-        "stamp = Stamp(self.number, number, GENERATION, "
+        "stamp = Stamp(self.number, number, intent.watermark_in)",
+        "stamp = Stamp(self.number, number, "
         "self._advance_watermark(self.past.done(self.number), None))",
         (CRASHES, "-k", "judged_by_the_watermark"),
     ),

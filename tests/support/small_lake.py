@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from jobs.diagnosis.tables import output_schema, tables_of_window
+from jobs.diagnosis.tables import list_schemas, tables_of_window
 from jobs.microbatch.admission import Admitted, admit_rows
 from jobs.microbatch.context import Closing, RunContext
 from tests.support.stored_rows import read_stored
@@ -94,7 +94,7 @@ class SmallLake:
 
     def batch(self, number: int = 0, watermark: float | None = None, **more: Any) -> RunContext:
         """The batch of this number, in a run of its own that is judged by `watermark`."""
-        stamp = Stamp(number + 1, number, 1, us(watermark))
+        stamp = Stamp(number + 1, number, us(watermark))
         return RunContext(self.spark, self.pipeline, stamp, ARRIVAL * MINUTE, **more)
 
     def admit(self, batch: RunContext, *events: Row) -> Admitted:
@@ -109,7 +109,7 @@ class SmallLake:
         within: tuple[float, float] | None = None,
     ) -> Closing:
         """The end of a run that moves the watermark and accepted events `within` these times."""
-        stamp = Stamp(run, NO_BATCH, 1, us(before))
+        stamp = Stamp(run, NO_BATCH, us(before))
         batch = RunContext(self.spark, self.pipeline, stamp, ARRIVAL * MINUTE)
         return Closing(batch, us(before), us(after), None if within is None else span(*within))
 
@@ -182,9 +182,9 @@ def small_lake(
     }
     pipeline = load_pipeline(spec)
     own_tables.create(spark, pipeline.source.table, delta.parse_columns(SCHEMA), {})
-    for window in pipeline.windows:
-        if created is not None and window.name not in created:
-            continue
-        for target in tables_of_window(pipeline, window):
-            create_table(spark, target, output_schema(spark, pipeline, window, target))
+    windows_with_tables = [w for w in pipeline.windows if created is None or w.name in created]
+    paths = {target.path for w in windows_with_tables for target in tables_of_window(pipeline, w)}
+    for target, schema in list_schemas(spark, pipeline) if paths else ():
+        if target.path in paths:
+            create_table(spark, target, schema)
     return SmallLake(spark, pipeline)

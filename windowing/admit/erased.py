@@ -16,7 +16,7 @@ from pyspark.sql import types as T
 
 from windowing.columns import own_name
 from windowing.ledger.erased import Erasures
-from windowing.rows import column_named
+from windowing.rows import column_named, is_true
 
 ERASED = "erased"
 """The outcome of a row whose key, or a value of which, was erased: it is counted and not stored."""
@@ -120,4 +120,4 @@ def _has_digest(
         values[name] = column_named(stored), rows.schema[stored].dataType
     digest = digest_values(values, erased.salt)
     # A null was never erased, and neither was a key with one.
-    return F.coalesce(digest.isin(*digests), F.lit(False))
+    return is_true(digest.isin(*digests))

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from windowing.admit.rule import Cut
 from windowing.columns import DIGEST, FIRST, LAST, MISSED, OUTCOME, START, TIME, WHY
-from windowing.rows import are_equal, column_named
+from windowing.rows import are_equal, column_named, is_true
 from windowing.spec.description import describe_window
 from windowing.spec.kinds import AnySession
 from windowing.spec.kinds import Window as EventWindow
@@ -102,7 +102,7 @@ def _with_known(rows: DataFrame, event_id: str | None, ids: DataFrame | None) ->
     known = ids.select(F.col("event_id").alias("__id"), F.lit(True).alias(_KNOWN))
     same_id = column_named(event_id).cast("string") == F.col("__id")
     joined = rows.join(known, same_id, "left").drop("__id")
-    return joined.withColumn(_KNOWN, F.coalesce(_KNOWN, F.lit(False)))
+    return joined.withColumn(_KNOWN, is_true(F.col(_KNOWN)))
 
 
 def _with_missed(
@@ -131,7 +131,7 @@ def _is_marker(window: EventWindow) -> Column | None:
     marker = describe_window(window).marker
     if marker is None:
         return None
-    return F.coalesce(column_named(marker.name), F.lit(False))
+    return is_true(column_named(marker.name))
 
 
 def _count_missed(pipeline: Pipeline) -> Column:
@@ -204,7 +204,7 @@ def _with_session_flag(
     late = late_points(points, stored, keys, session.gap_us, law)
     marked = late.select(*keys, TIME, F.lit(True).alias(flag))
     joined = rows.join(marked, [*keys, TIME], "left")
-    return joined.withColumn(flag, F.coalesce(flag, F.lit(False)))
+    return joined.withColumn(flag, is_true(F.col(flag)))
 
 
 def late_points(

@@ -84,9 +84,6 @@ def suspicious_before(pipeline: Pipeline, watermark_us: int | None) -> int | Non
 
     It is None while nothing can be late at all.
     """
-    lateness = pipeline.watermark.allowed_lateness_us
-    if watermark_us is None or lateness is None:
-        return None
     instants = [cut.some_us for cut in lateness_cuts(pipeline, watermark_us)]
     of_sessions = suspicious_for_sessions(pipeline, watermark_us)
     if of_sessions is not None:

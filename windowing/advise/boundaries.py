@@ -1,4 +1,4 @@
-"""The grid rule over many instants at once: boundary k of a grid, and the k of an instant.
+"""Grids and clocks over many instants at once: boundary k of a grid, the hour, a local time.
 
 It computes what `windowing/grid/rule.py` does, for arrays of whole microseconds.
 """
@@ -6,8 +6,8 @@ It computes what `windowing/grid/rule.py` does, for arrays of whole microseconds
 import numpy as np
 from numpy.typing import NDArray
 
-from windowing.grid.rule import Grid, grid_runs
-from windowing.grid.zone import transitions
+from windowing.grid.rule import Grid, grid_runs, local_spans
+from windowing.grid.zone import FIRST_US, LAST_US, transitions
 
 Instants = NDArray[np.int64]
 """Microseconds since 1970, lengths of time, or numbers of boundaries, batches and keys."""
@@ -65,6 +65,22 @@ def find_local_hours(zone: str | None, t: Instants) -> Instants:
     begins = np.array([begin for begin, _ in stretches], np.int64)
     offsets = np.array([offset for _, offset in stretches], np.int64)
     return ((t + offsets[_find_last_begun(begins, t)]) // hour_us) % 24
+
+
+def find_instants(zone: str | None, local: Instants) -> tuple[Instants, Flags]:
+    """The instant of each local time, and whether the clock ever showed it.
+
+    In a fold it is the earlier instant, in a gap none, as in `windowing/source/frame.py`.
+    """
+    if not len(local):
+        return local, np.zeros(0, bool)
+    low, high = max(int(local.min()), FIRST_US), min(int(local.max()), LAST_US)
+    spans = local_spans(zone, low, max(low, high))
+    begins = np.array([span.low_us for span in spans], np.int64)
+    shift = np.array([span.low_us - span.at_us for span in spans], np.int64)
+    on_clock = np.array([span.on_clock for span in spans], bool)
+    place = _find_last_begun(begins, local)
+    return local - shift[place], on_clock[place]
 
 
 def _find_last_begun(begins: Instants, at: Instants) -> Instants:

@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windowing.advise.arrow_rows import CollectedRows, find_nulls, to_numpy
-from windowing.advise.boundaries import Flags, Instants
-from windowing.advise.local_times import find_instants
+from windowing.advise.boundaries import Flags, Instants, find_instants
 from windowing.advise.reading import Asked, NeedsSpark
 from windowing.errors import UsageError
 from windowing.grid.zone import LAST_US
@@ -93,9 +92,8 @@ def _check_stored(pipeline: Pipeline, time: str, asked: Asked) -> None:
     source = pipeline.source
     if source.where is not None:
         raise NeedsSpark("source.where is evaluated by Spark")
-    computed = {name for name, _ in source.computed}
     for name in (time, *source.key, source.event_id, *asked.by):
-        if name in computed:
+        if name in source.computed:
             raise NeedsSpark(f"{quote_value(name or '')} is computed")
 
 

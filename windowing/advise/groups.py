@@ -40,11 +40,12 @@ def measure_groups(judged: Judged, group: Instants) -> list[Lateness]:
     return [Lateness(*values) for values in each]
 
 
-def find_middles(lengths: Instants, group: Instants) -> dict[int, int]:
-    """By group the length that half of its lengths don't exceed."""
+def find_middles(lengths: Instants, group: Instants, groups: int) -> Instants:
+    """By group, of so many, the length that half of its lengths don't exceed; 0 without any."""
     numbers, counts = np.unique(group, return_counts=True)
-    middles = _find_quantiles(lengths, group, counts, (HALF,))
-    return dict(zip(numbers.tolist(), (middle for (middle,) in middles), strict=True))
+    found = np.zeros(groups, np.int64)
+    found[numbers] = [middle for (middle,) in _find_quantiles(lengths, group, counts, (HALF,))]
+    return found
 
 
 def _find_quantiles(

@@ -65,9 +65,7 @@ def _find_silent(history: History, enough: Flags) -> list[Finding]:
 
 def _find_late(judged: Judged, enough: Flags, most_behind_us: int) -> list[Finding]:
     """Keys of which half of the events are later than 99 % of all."""
-    middle = np.zeros(len(enough), np.int64)
-    for number, us in find_middles(judged.behind, judged.events.key).items():
-        middle[number] = us
+    middle = find_middles(judged.behind, judged.events.key, len(enough))
     late = enough & (middle > most_behind_us)
     return [
         Finding(
@@ -82,9 +80,7 @@ def _find_late(judged: Judged, enough: Flags, most_behind_us: int) -> list[Findi
 
 def _find_ahead(judged: Judged, enough: Flags) -> list[Finding]:
     """Keys of which half of the events arrive before they happen."""
-    middle = np.zeros(len(enough), np.int64)
-    for number, us in find_middles(judged.age, judged.events.key).items():
-        middle[number] = us
+    middle = find_middles(judged.age, judged.events.key, len(enough))
     ahead = enough & (middle < 0)
     return [
         Finding(

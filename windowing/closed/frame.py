@@ -17,7 +17,7 @@ from windowing.closed.rule import DELETED, LANES, list_placed
 from windowing.columns import DELETE, END, INSERT, LAST, OP, START, UPDATE
 from windowing.grid.frame import instant
 from windowing.grid.placing import InChains
-from windowing.rows import JSON, are_equal, column_named, write_json
+from windowing.rows import JSON, are_equal, column_named, is_true, write_json
 
 OF_OUTPUT, OF_RESTATED = "__of_output", "__of_restated"
 """What a change does in each of the two tables; null is nothing."""
@@ -78,7 +78,7 @@ def place_changes(
     flags = (exists, is_held, F.col(_FROZEN), F.col(_SAME), F.col(_STORED), F.col(_RESTATED))
     bits = F.lit(0)
     for place, flag in enumerate(flags):
-        bits = bits + F.coalesce(flag, F.lit(False)).cast("int") * F.lit(2**place)
+        bits = bits + is_true(flag).cast("int") * F.lit(2**place)
     placed = list_placed()
     of_output = F.array(*(F.lit(each.output) for each in placed))
     of_restated = F.array(*(F.lit(each.restated) for each in placed))
@@ -133,7 +133,7 @@ def release_rows(stored: DataFrame, restated: DataFrame, rows: ClosedRows) -> Da
     Rows that do nothing are left out, such as those that an interrupted release has written.
     """
     joined = _join_stored(restated, stored, rows)
-    is_there, is_same = F.col(_STORED).isNotNull(), F.coalesce(F.col(_SAME), F.lit(False))
+    is_there, is_same = F.col(_STORED).isNotNull(), is_true(F.col(_SAME))
     operation = (
         F.when(F.col(DELETED) & is_there, DELETE)
         .when(~F.col(DELETED) & ~is_there, INSERT)

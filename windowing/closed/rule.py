@@ -5,7 +5,7 @@ would change it is stated in the table `_restated_{window}`. The rows of the out
 restated ones in their place are those of a pipeline that was never closed.
 """
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from itertools import product
 
 from windowing.columns import DELETE, INSERT, UPDATE
@@ -105,11 +105,6 @@ def list_placed() -> tuple[Placed, ...]:
     """
     digits = product((False, True), repeat=len(Row.__dataclass_fields__))
     return tuple(place_row(Row(*reversed(each))) for each in digits)
-
-
-def number_of(row: Row) -> int:
-    """The place of a row in `list_placed`."""
-    return sum(2**place for place, digit in enumerate(astuple(row)) if digit)
 
 
 def write_digest(sums: tuple[int, ...]) -> str:

@@ -53,31 +53,11 @@ from windowing.spec.kinds import Expression
 from windowing.spec.words import quote_value
 
 
-def compile_column(
-    expression: Expression, schema: T.StructType, field: str = "expression"
-) -> Column:
-    """The column of a checked expression over rows of `schema`.
+def compile_value(expression: Expression, schema: T.StructType, field: str) -> Value:
+    """The column of a checked expression over rows of `schema`, and its type as Spark will have it.
 
     Raises SpecError at `field` where types don't fit.
     """
-    return _compile_value(expression, schema, field).column
-
-
-def compile_condition(expression: Expression, schema: T.StructType, field: str) -> Column:
-    """The same for an expression that is true, false or null."""
-    value = _compile_value(expression, schema, field)
-    if value.kind != TRUTH:
-        wrong = f"{quote_value(str(value))} is no condition"
-        raise SpecError(field, f"{wrong}; write one such as delay > 60")
-    return value.column
-
-
-def check_expression(expression: Expression, schema: T.StructType, field: str) -> T.DataType:
-    """The type of that column, exactly as Spark will have it."""
-    return _compile_value(expression, schema, field).kind
-
-
-def _compile_value(expression: Expression, schema: T.StructType, field: str) -> Value:
     try:
         value = _build_node(tree(expression), schema)
     except Unfit as unfit:
@@ -86,6 +66,15 @@ def _compile_value(expression: Expression, schema: T.StructType, field: str) -> 
     if kind in (NULL, OTHER):
         raise SpecError(field, f"{quote_value(str(value))} can't be used by itself; it is {kind}")
     return value
+
+
+def compile_condition(expression: Expression, schema: T.StructType, field: str) -> Column:
+    """The column of an expression that is true, false or null."""
+    value = compile_value(expression, schema, field)
+    if value.kind != TRUTH:
+        wrong = f"{quote_value(str(value))} is no condition"
+        raise SpecError(field, f"{wrong}; write one such as delay > 60")
+    return value.column
 
 
 def _build_node(node: Node, schema: T.StructType) -> Value:

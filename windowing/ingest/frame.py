@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windowing.columns import FILE, RECORD, WHY
-from windowing.rows import column_named
+from windowing.rows import column_named, is_true
 from windowing.spec.pipeline import CsvForm
 
 _FIELDS = "__fields"
@@ -175,7 +175,7 @@ def split_json(lines: DataFrame, pinned: Iterable[str]) -> Records:
     split = _decode(lines, "utf-8").withColumn(_FIELDS, F.from_json(F.col(RECORD), _OBJECT))
     # Spark reads an object and passes over what is behind it.
     as_list = F.concat(F.lit("["), F.col(RECORD), F.lit("]"))
-    is_one = F.coalesce(F.json_array_length(as_list) == 1, F.lit(False))
+    is_one = is_true(F.json_array_length(as_list) == 1)
     why = F.coalesce(
         _has_other_bytes("utf-8"),
         F.when(F.col(_FIELDS).isNull() | ~is_one, "is no JSON object"),

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
-from decimal import Decimal
 from typing import Any
 
 from windowing.columns import FILE, RESCUED
@@ -16,6 +15,7 @@ from windowing.grid.zone import micros
 from windowing.ingest.names import slug
 from windowing.spec.duration import DAY, HOUR, MINUTE, SECOND, Duration
 from windowing.spec.times import instant
+from windowing.spec.words import is_number
 
 _STEPS = (
     *(0, SECOND, 10 * SECOND, MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE),
@@ -313,9 +313,7 @@ def _is_label(values: Sequence[Any]) -> bool:
 
 
 def _is_numeric(values: Sequence[Any]) -> bool:
-    return bool(values) and all(
-        isinstance(value, (int, float, Decimal)) and not isinstance(value, bool) for value in values
-    )
+    return bool(values) and all(map(is_number, values))
 
 
 def _share_of_distinct(values: Sequence[Any]) -> float:

@@ -15,6 +15,7 @@ APPLICATION = "tidemark:ingest"
 MOST_BYTES = 1_000_000_000
 MOST_FILES = 1_000
 """How much a batch takes at most, unless one file alone is larger."""
+_MOST_NAMED = 3
 
 _ENDINGS: Mapping[str, tuple[str, ...]] = {
     "csv": (".csv", ".tsv", ".txt"),
@@ -143,14 +144,14 @@ def judge_standing(recorded: int, committed: int, *, is_void: bool) -> Standing:
     return Standing.FENCED if is_fence and not is_void else Standing.WHOLE
 
 
-def describe_names(names: Sequence[str], most: int = 3) -> str:
+def describe_names(names: Sequence[str]) -> str:
     """Some names in one text, and how many more there are.
 
     >>> describe_names(["a.csv", "b.csv", "c.csv", "d.csv", "e.csv"])
     'a.csv, b.csv, c.csv and 2 more'
     """
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
+    shown, more = ", ".join(names[:_MOST_NAMED]), len(names) - _MOST_NAMED
+    return shown if more <= 0 else f"{shown} and {more:,} more"
 
 
 @dataclass(frozen=True, order=True)

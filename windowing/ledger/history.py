@@ -68,8 +68,11 @@ class LedgerHistory(LedgerExcerpt):
         """The ledger up to the end of `run`, which is closed."""
         closes = reversed(self._entries_of(CLOSE))
         closed = next(entry for entry in closes if entry.run == run)
-        kept = tuple(entry for entry in self.entries if entry.seq <= closed.seq)
-        return LedgerHistory(kept)
+        return self.until_step(closed.seq)
+
+    def until_step(self, seq: int) -> "LedgerHistory":
+        """The ledger up to the step of that number."""
+        return LedgerHistory(tuple(entry for entry in self.entries if entry.seq <= seq))
 
     def watermark_of(self, run: int | None) -> int | None:
         """W at the end of `run`."""

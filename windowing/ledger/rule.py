@@ -54,7 +54,7 @@ class LedgerEntry:
 
     step: str
     seq: int = -1
-    generation: int = 1
+    generation: int = GENERATION
     run: int | None = None
     batch: int | None = None
     at: int | None = None

@@ -151,13 +151,19 @@ def record_watermark(
 def read_newest_validation(pipeline: Pipeline, steps: Collection[LedgerEntry]) -> list[control.Row]:
     """The rows of `_quality` that were written last of the newest of these steps that has any."""
     found = control.read_contents(pipeline.table(QUALITY))
-    numbers = {number for file in found.files for number in pc.unique(file["seq"]).to_pylist()}
-    for step in sorted(steps, key=lambda step: step.seq, reverse=True):
-        rows = select_outcomes(found, [step]) if step.seq in numbers else []
+    judged = select_judged(found, steps)
+    for step in sorted(judged, key=lambda step: step.seq, reverse=True):
+        rows = select_outcomes(found, [step])
         if rows:
             latest = max(row["checked_at"] for row in rows)
             return [row for row in rows if row["checked_at"] == latest]
     return []
+
+
+def select_judged(found: control.Contents, steps: Iterable[LedgerEntry]) -> list[LedgerEntry]:
+    """The steps whose numbers rows of `_quality` have."""
+    numbers = {number for file in found.files for number in pc.unique(file["seq"]).to_pylist()}
+    return [step for step in steps if step.seq in numbers]
 
 
 def select_outcomes(found: control.Contents, steps: Iterable[LedgerEntry]) -> list[control.Row]:

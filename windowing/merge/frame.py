@@ -16,8 +16,8 @@ from windowing.aggregates.algebra import FRACTIONS, Algebra
 from windowing.columns import DELETE, INSERT, OP, REVISION, START, UPDATE
 from windowing.expressions.exact_decimals import exactly, round_number
 from windowing.merge.rule import Shape
-from windowing.rows import column_named
-from windowing.spec.kinds import Aggregate, Having
+from windowing.rows import column_named, is_true
+from windowing.spec.kinds import Having
 
 LOST = "L"
 """What is done with a row that is only counted, because it is stored already."""
@@ -37,12 +37,9 @@ _OPERATORS = {
 
 
 def lower_partials(
-    merged: DataFrame,
-    columns: Sequence[str],
-    aggregates: Sequence[Aggregate],
-    algebras: Mapping[str, Algebra],
+    merged: DataFrame, columns: Sequence[str], algebras: Mapping[str, Algebra]
 ) -> DataFrame:
-    """Lowers partial aggregates to the values that users see.
+    """Lowers partial aggregates to the values that users see, by the algebras by their names.
 
     [columns, parts] -> [columns, aggregates, __overflow], and the bounds of those that have any,
     for a comparison with what is stored.
@@ -50,16 +47,15 @@ def lower_partials(
     values = []
     bounds = []
     overflows = []
-    for aggregate in aggregates:
-        algebra = algebras[aggregate.name]
-        values.append(algebra.lower.alias(aggregate.name))
+    for name, algebra in algebras.items():
+        values.append(algebra.lower.alias(name))
         if algebra.near is not None:
-            bounds.append(algebra.near.low.alias(_name_low(aggregate.name)))
-            bounds.append(algebra.near.high.alias(_name_high(aggregate.name)))
+            bounds.append(algebra.near.low.alias(_name_low(name)))
+            bounds.append(algebra.near.high.alias(_name_high(name)))
         if algebra.overflow is not None:
             overflows.append(algebra.overflow)
     any_overflow = reduce(or_, overflows) if overflows else F.lit(False)
-    overflow = F.coalesce(any_overflow, F.lit(False)).alias(OVERFLOW)
+    overflow = is_true(any_overflow).alias(OVERFLOW)
     return merged.select(*columns, *values, overflow, *bounds)
 
 
@@ -141,7 +137,7 @@ def _compare_with_stored(new: DataFrame, stored: DataFrame, shape: Shape, how: s
     # Where the start is part of the identity, the join has one column for both rows.
     old_start = f"__old_{START}" if START in compared else START
     begun = F.coalesce(old_start, START).alias(BEGUN)
-    lost = F.coalesce(OVERFLOW, F.lit(False)).alias(OVERFLOW)
+    lost = is_true(F.col(OVERFLOW)).alias(OVERFLOW)
     rows = both.select(op.alias(OP), *map(F.col, identity), *values, revision, begun, lost)
     return rows.where(F.col(OP).isNotNull())
 

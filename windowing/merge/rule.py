@@ -76,7 +76,7 @@ class Together:
 def output_table(pipeline: Pipeline, window: Window) -> Target:
     """The output of `window`, which users read."""
     keys = pipeline.source.key
-    shown = (*keys, *bound_columns(window), *(a.name for a in window.aggregates))
+    shown = (*window_columns(window, keys), *(a.name for a in window.aggregates))
     placing = describe_window(window).placing
     return Target(
         pipeline.table(window.name),
@@ -121,6 +121,6 @@ def identity(window: Window, keys: tuple[str, ...]) -> tuple[str, ...]:
     return (*keys, *describe_window(window).identity)
 
 
-def bound_columns(window: Window) -> tuple[str, ...]:
-    """The columns that bound the window of a row."""
-    return describe_window(window).bounds
+def window_columns(window: Window, keys: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns of a row of an output before its values: keys, and what bounds the window."""
+    return (*keys, *describe_window(window).bounds)

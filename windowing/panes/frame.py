@@ -9,7 +9,7 @@ from functools import reduce
 from hashlib import sha256
 from operator import and_
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -20,7 +20,7 @@ from windowing.expressions.compile import compile_condition
 from windowing.grid.frame import start
 from windowing.grid.range import Range
 from windowing.panes.rule import Family
-from windowing.rows import column_named
+from windowing.rows import column_named, is_true
 from windowing.spec.aggregate_description import Takes, describe_aggregate
 from windowing.spec.kinds import Aggregate
 from windowing.spec.pipeline import Pipeline, Source
@@ -96,11 +96,19 @@ def add_event_chains(events: DataFrame, keys: Sequence[str], gap_us: int) -> Dat
     """
     by_time = Window.partitionBy(*keys).orderBy(TIME)
     since_last_event = F.col(TIME) - F.lag(TIME).over(by_time)
-    # It is null for the first event of a key, which begins a chain, too.
-    begins_chain = F.coalesce(since_last_event > F.lit(gap_us), F.lit(True))
-    marked = events.withColumn("__begins", begins_chain.cast("int"))
-    until_event = by_time.rowsBetween(Window.unboundedPreceding, 0)
-    numbered = marked.withColumn("__chain", F.sum("__begins").over(until_event))
+    return number_chains(events, by_time, since_last_event > F.lit(gap_us))
+
+
+def number_chains(rows: DataFrame, in_order: WindowSpec, is_apart: Column) -> DataFrame:
+    """Adds `__chain`: the same number for the rows of a key from one that is apart to the next.
+
+    `is_apart` is about a row and those before it, so it is null for the first row of a key, which
+    begins a chain, too.
+    """
+    begins_chain = F.coalesce(is_apart, F.lit(True))
+    marked = rows.withColumn("__begins", begins_chain.cast("int"))
+    up_to_row = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    numbered = marked.withColumn("__chain", F.sum("__begins").over(up_to_row))
     return numbered.drop("__begins")
 
 
@@ -137,7 +145,7 @@ def bad_value(aggregate: Aggregate, schema: T.StructType) -> dict[str, Column]:
 def not_finite(value: Column) -> Column:
     """True for NaN and both infinities."""
     is_infinite = F.abs(value) == F.lit(float("inf"))
-    return F.coalesce(F.isnan(value) | is_infinite, F.lit(False))
+    return is_true(F.isnan(value) | is_infinite)
 
 
 def _build_algebra(source: Source, aggregate: Aggregate, schema: T.StructType) -> Algebra:

@@ -13,6 +13,7 @@ from windowing.columns import BATCH, FIRST, GENERATION, JUDGED, LAST, PANE, RUN
 from windowing.crash import crashpoint
 from windowing.grid.frame import instant
 from windowing.grid.range import Range
+from windowing.ledger import rule as ledger
 from windowing.panes.rule import BACKFILLED, EVENTS, SEEN, fragments_table
 from windowing.spec.kinds import Session
 from windowing.spec.pipeline import Pipeline
@@ -23,14 +24,13 @@ from windowing.storage.own_tables import Once
 
 @dataclass(frozen=True)
 class Stamp:
-    """What a state row records of its origin: run, batch, generation and watermark.
+    """What a state row records of its origin: run, batch and watermark, besides the generation.
 
     `judged_us` is the watermark by which its run admitted events.
     """
 
     run: int
     batch: int
-    generation: int
     judged_us: int | None
 
     @property
@@ -44,7 +44,7 @@ class Stamp:
         """`rows` with the stamp's columns."""
         origin = {
             RUN: F.lit(self.run).cast("bigint"),
-            GENERATION: F.lit(self.generation),
+            GENERATION: F.lit(ledger.GENERATION),
             BATCH: F.lit(self.batch).cast("bigint"),
             JUDGED: self.watermark,
         }
@@ -56,23 +56,27 @@ class Stamp:
         return own.withColumn(JUDGED, F.col("__judged")).drop("__judged")
 
     @property
+    def of_run(self) -> Column:
+        """True for rows of batches of the same run; backfills and compactions have others."""
+        return (F.col(RUN) == self.run) & (F.col(BATCH) >= 0)
+
+    @property
     def foreign(self) -> Column:
         """True for rows of other batches.
 
         They are what was stored before this batch, also when it is retried.
         """
-        return ~((F.col(GENERATION) == self.generation) & (F.col(BATCH) == self.batch))
+        return ~((F.col(GENERATION) == ledger.GENERATION) & (F.col(BATCH) == self.batch))
 
 
 def once_of(pipeline: Pipeline, table: str, stamp: Stamp) -> Once:
     """The commit by which a table gets the rows of the stamp's batch, once."""
-    application = name_application(pipeline, table, stamp.generation)
-    return Once(pipeline.table(table), application, stamp.batch)
+    return Once(pipeline.table(table), name_application(pipeline, table), stamp.batch)
 
 
-def name_application(pipeline: Pipeline, table: str, generation: int) -> str:
-    """As what a generation of the stream commits its batches to `table`."""
-    return f"{pipeline.name}:{table}:{generation}"
+def name_application(pipeline: Pipeline, table: str) -> str:
+    """As what the stream commits its batches to `table`."""
+    return f"{pipeline.name}:{table}:{ledger.GENERATION}"
 
 
 def store_partials(

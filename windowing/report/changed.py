@@ -7,6 +7,7 @@ from datetime import date, datetime
 from windowing.grid.days import DayRange, bound_days, count_days, find_day, join_days, list_days
 from windowing.ledger.changed import ChangedDays
 from windowing.ledger.counts import add_counts, read_starts
+from windowing.report.text import plain
 from windowing.spec.kinds import Window, zone_of
 
 MOST_TOLD = 5
@@ -33,9 +34,8 @@ class Days:
 
     def as_json(self) -> dict[str, object]:
         """The days, and the ranges as times in UTC."""
-        days = self.days
         return {
-            "days": None if days is None else [day.isoformat() for day in days],
+            "days": plain(self.days),
             "ranges": [
                 {"start": start.isoformat(), "end": end.isoformat()} for start, end in self.ranges
             ],
@@ -72,13 +72,6 @@ def describe_steps(
 
 def _describe(ranges: tuple[DayRange, ...], zone: str | None) -> Days:
     return Days(ranges, tuple(bound_days(days, zone) for days in ranges))
-
-
-def changed_as_json(changed: Mapping[str, Days] | None) -> dict[str, object] | None:
-    """By window the days as JSON has them; None where they are not known."""
-    if changed is None:
-        return None
-    return {window: days.as_json() for window, days in changed.items()}
 
 
 def tell_days(changed: Mapping[str, Days]) -> str:

@@ -4,6 +4,7 @@ Colours are such that they can be told from a light and from a dark page. Text a
 have the colours of the page, which its style sheet says.
 """
 
+import html
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
@@ -116,10 +117,10 @@ def escape(text: str) -> str:
     >>> escape("a <b> & c")
     'a &lt;b&gt; &amp; c'
     """
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return html.escape(text, quote=False)
 
 
-def shorten(text: str, longest: int = 40) -> str:
+def shorten(text: str, longest: int) -> str:
     """The text, or its begin where it is too long for a label.
 
     >>> shorten("0123456789", 5)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from windowing.report.text import plain
+from windowing.report.text import plain, plain_fields
 
 
 @dataclass(frozen=True)
@@ -19,12 +19,7 @@ class Side:
 
     def as_json(self) -> dict[str, object]:
         """The side as plain JSON values; times are ISO 8601 in UTC."""
-        return {
-            "publication": self.publication,
-            "run": self.run,
-            "at": None if self.at is None else self.at.isoformat(),
-            "watermark": None if self.watermark is None else self.watermark.isoformat(),
-        }
+        return plain_fields(self)
 
 
 @dataclass(frozen=True)
@@ -48,15 +43,7 @@ class ChangedRow:
 
     def as_json(self) -> dict[str, object]:
         """The row as plain JSON values."""
-        return {
-            "change": self.change,
-            "before": None if self.before is None else _to_plain(self.before),
-            "after": None if self.after is None else _to_plain(self.after),
-        }
-
-
-def _to_plain(row: Mapping[str, Any]) -> dict[str, object]:
-    return {name: plain(value) for name, value in row.items()}
+        return {"change": self.change, **plain_fields(self)}
 
 
 @dataclass(frozen=True)
@@ -75,12 +62,7 @@ class OutputDifference:
 
     def as_json(self) -> dict[str, object]:
         """The difference as plain JSON values."""
-        return {
-            "inserted": self.inserted,
-            "updated": self.updated,
-            "deleted": self.deleted,
-            "rows": [row.as_json() for row in self.rows],
-        }
+        return plain_fields(self)
 
 
 @dataclass(frozen=True)
@@ -96,5 +78,5 @@ class Compared:
         return {
             "from": self.since.as_json(),
             "to": self.until.as_json(),
-            "windows": {name: each.as_json() for name, each in self.outputs.items()},
+            "windows": plain(self.outputs),
         }

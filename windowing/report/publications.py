@@ -20,8 +20,9 @@ from windowing.ledger.rule import (
     PUBLISH,
     LedgerEntry,
 )
-from windowing.report.changed import Days, changed_as_json, describe_changed
+from windowing.report.changed import Days, describe_changed
 from windowing.report.rule import Publication
+from windowing.report.text import plain, plain_fields
 from windowing.spec.kinds import Window
 
 VALIDATED, ACCEPTED, ROLLBACK, ERASURE = "validated", "accepted", "rollback", "erasure"
@@ -53,17 +54,7 @@ class PastPublication:
 
     def as_json(self) -> dict[str, object]:
         """The publication as plain JSON values; times are ISO 8601 in UTC."""
-        return {
-            "publication": self.number,
-            "at": self.at.isoformat(),
-            "run": self.run,
-            "watermark": None if self.watermark is None else self.watermark.isoformat(),
-            "outputs": dict(self.outputs),
-            "cause": self.cause,
-            "reason": self.reason,
-            "rolled_back_to": self.rolled_back_to,
-            "changed_days": changed_as_json(self.changed_days),
-        }
+        return {"publication": self.number, **plain_fields(self, "number")}
 
 
 @dataclass(frozen=True)
@@ -74,7 +65,7 @@ class Publications:
 
     def as_json(self) -> dict[str, object]:
         """The publications as plain JSON values."""
-        return {"publications": [each.as_json() for each in self.found]}
+        return {"publications": plain(self.found)}
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from windowing.ledger.changed import ShownChange
 from windowing.ledger.nulls import read_null_counts
 from windowing.ledger.rule import COUNTS, ROW_BY_ROW
 from windowing.report.alarms import Alarm
-from windowing.report.changed import Days, changed_as_json
+from windowing.report.changed import Days
 from windowing.report.text import plain, plain_fields
 from windowing.source.rule import Followed
 
@@ -130,7 +130,7 @@ class Publication:
             window: {**shown, "changes": list(map(_change_as_json, self.changes.get(window, ())))}
             for window, shown in self.outputs.items()
         }
-        changed = changed_as_json(self.changed_days)
+        changed = plain(self.changed_days)
         return {**self.as_pointer(), "outputs": outputs, "changed_days": changed}
 
     def as_pointer(self) -> dict[str, object]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from windowing.ledger.acceptance import parse_note
 from windowing.ledger.evolved import OF_ERASURE
@@ -32,7 +31,7 @@ from windowing.ledger.rule import (
     RUN_OF,
     LedgerEntry,
 )
-from windowing.ledger.table import QUALITY, WATERMARKS, read_history, select_outcomes
+from windowing.ledger.table import QUALITY, WATERMARKS, read_history, select_judged, select_outcomes
 from windowing.location import Location
 from windowing.report.alarms import list_alarms
 from windowing.report.facts import (
@@ -53,7 +52,8 @@ from windowing.spec.description import describe_window
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import control, table_figures
-from windowing.storage.chosen_columns import read_columns, to_micros
+from windowing.storage.chosen_columns import read_columns
+from windowing.storage.file_rows import to_micros
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -69,7 +69,6 @@ They are the keys of `windowing.admit.table.REFUSED`, which can't be imported wi
 _MOST_CHECKS = 1_000
 _VALIDATIONS = 30
 """As many as Data Docs are kept of."""
-_CHANGES = ("inserted", "updated", "deleted")
 
 
 @dataclass(frozen=True)
@@ -331,8 +330,7 @@ def read_validations(pipeline: Pipeline, past: LedgerHistory) -> tuple[Validated
     The last one is the newest of the newest step that was validated, as other commands take it.
     """
     outcomes = control.read_contents(pipeline.table(QUALITY))
-    judged = {seq for file in outcomes.files for seq in pc.unique(file["seq"]).to_pylist()}
-    steps = [e for e in past.entries if e.step in FINISHED and e.seq in judged]
+    steps = select_judged(outcomes, [e for e in past.entries if e.step in FINISHED])
     found: defaultdict[tuple[int, int], list[Check]] = defaultdict(list)
     names = [field.name for field in fields(Check)]
     for row in select_outcomes(outcomes, steps[-_VALIDATIONS:]):

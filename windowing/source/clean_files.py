@@ -75,8 +75,7 @@ def find_demands(pipeline: Pipeline, schema: T.StructType, arrival_us: int) -> D
     of what is made of other columns, nor of a part of a struct.
     """
     source = pipeline.source
-    expressions = [expression for _, expression in source.computed]
-    if source.where is not None or any(may_lose(expression) for expression in expressions):
+    if source.where is not None or any(map(may_lose, source.computed.values())):
         # Rows that are no events, and values that were lost, have to be counted.
         return None
     types = {field.name: field.dataType for field in schema.fields}
@@ -85,7 +84,6 @@ def find_demands(pipeline: Pipeline, schema: T.StructType, arrival_us: int) -> D
         time = _describe_time(source.event_time.column, source.event_time.unit, types)
         if time is None:
             return None
-    computed = {name for name, _ in source.computed}
     attributes = [describe_window(window).attribute for window in pipeline.windows]
     bounding = {column.name for column in attributes if column is not None}
     finite = {name for name in bounding if isinstance(types[name], FRACTIONS)}
@@ -97,7 +95,7 @@ def find_demands(pipeline: Pipeline, schema: T.StructType, arrival_us: int) -> D
         return None
     times = set() if time is None else {time.column}
     never_null = {*source.key, *bounding, *times}
-    if computed & (never_null | finite):
+    if source.computed.keys() & (never_null | finite):
         # A file may have a column of such a name that the table has dropped.
         return None
     return Demands(

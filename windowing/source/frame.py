@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windowing.columns import TIME, UNANSWERED, WHY
-from windowing.expressions.compile import compile_column, compile_condition
+from windowing.expressions.compile import compile_condition, compile_value
 from windowing.expressions.nested import have_values
 from windowing.grid.frame import choose_last
 from windowing.grid.rule import Span, local_spans
@@ -48,9 +48,9 @@ def add_computed_columns(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
     """Adds the computed columns. rows -> rows + columns."""
     schema = rows.schema
     computed = {}
-    for name, expression in pipeline.source.computed:
+    for name, expression in pipeline.source.computed.items():
         field = pipeline.source.field_of(name)
-        computed[name] = compile_column(expression, schema, field)
+        computed[name] = compile_value(expression, schema, field).column
     return rows.withColumns(computed) if computed else rows
 
 
@@ -104,7 +104,7 @@ def _expressions_of_where(pipeline: Pipeline) -> list[Expression]:
     if where is None:
         return []
     expressions = [where]
-    for name, expression in pipeline.source.computed:
+    for name, expression in pipeline.source.computed.items():
         if name in where.columns:
             expressions.append(expression)
     return expressions
@@ -112,7 +112,7 @@ def _expressions_of_where(pipeline: Pipeline) -> list[Expression]:
 
 def _stored_inputs(expressions: Iterable[Expression], pipeline: Pipeline) -> list[Path]:
     """The columns that the expressions read and that are not computed, or parts, each once."""
-    computed = {name for name, _ in pipeline.source.computed}
+    computed = pipeline.source.computed
     stored: dict[Path, None] = {}
     for expression in expressions:
         for path in inputs_of(expression):

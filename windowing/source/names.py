@@ -35,7 +35,6 @@ def clash_of_columns(source: Source, names: Sequence[str]) -> Problem | None:
 
 def _clash_of_refused(source: Source, names: Sequence[str]) -> Problem | None:
     """What is wrong where two columns would have one name among refused rows."""
-    computed = [name for name, _ in source.computed]
     seen: dict[str, str] = {}
     for name in names:
         other = seen.setdefault(kept_name(name).lower(), name)
@@ -43,10 +42,10 @@ def _clash_of_refused(source: Source, names: Sequence[str]) -> Problem | None:
             continue
         both = f"would both be {kept_name(name)!r} among refused rows"
         # The name of a computed column is easier to change, because it is in the spec.
-        if name in computed:
+        if name in source.computed:
             wrong = f"{name!r} and {other!r} {both}"
             return source.field_of(name), f"{wrong}; give it another name"
-        if other in computed:
+        if other in source.computed:
             wrong = f"{other!r} and {name!r} {both}"
             return source.field_of(other), f"{wrong}; give it another name"
         return "source.table", f"its columns {other!r} and {name!r} {both}; rename one"

@@ -122,7 +122,7 @@ def read(spark: SparkSession, pipeline: Pipeline, version: int | None = None) ->
     with managed_refused(pipeline):
         stored = delta.read(spark, pipeline.source.table, version)
     stored_names = {field.name.lower() for field in stored.schema.fields}
-    for name, expression in pipeline.source.computed:
+    for name, expression in pipeline.source.computed.items():
         if name.lower() in stored_names:
             field = pipeline.source.field_of(name)
             raise SpecError(field, _describe_taken(field, name, expression), pipeline.file)

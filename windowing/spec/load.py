@@ -191,7 +191,7 @@ def _build_source(document: PipelineDocument, base: Base) -> Source:
         key=tuple(column.name for column in key),
         zone=check_zone("source.zone", written.zone),
         event_id=next((column.name for column in event_id), None),
-        order_by=_check_distinct("source.order_by", [column.name for column in order_by]),
+        order_by=_check_distinct([column.name for column in order_by]),
         changes=_check_changes(written),
         # In YAML null without quotes is no text, so what a spec writes as null arrives as None.
         on_bad_value=written.on_bad_value or "null",
@@ -260,14 +260,15 @@ def _parse_optional(field: str, text: str | None) -> Expression | None:
     return parse_expression(field, text)
 
 
-def _check_distinct(field: str, columns: list[str]) -> tuple[str, ...]:
+def _check_distinct(order_by: list[str]) -> tuple[str, ...]:
     """The columns, if they differ by more than case, which Delta doesn't distinguish."""
     taken: set[str] = set()
-    for i, name in enumerate(columns):
+    for i, name in enumerate(order_by):
         if name.lower() in taken:
-            raise SpecError(f"{field}[{i}]", f"{name!r} is given twice; name each column once")
+            wrong = f"{name!r} is given twice; name each column once"
+            raise SpecError(f"source.order_by[{i}]", wrong)
         taken.add(name.lower())
-    return tuple(columns)
+    return tuple(order_by)
 
 
 def _parse_aggregates(written: PipelineDocument) -> tuple[Aggregate, ...]:

@@ -1,5 +1,6 @@
 """A pipeline as frozen values that have been checked. `_us` is whole microseconds."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from windowing.location import Location
@@ -102,9 +103,9 @@ class Source:
     batch: BatchBound | None = None
 
     @property
-    def computed(self) -> tuple[tuple[str, Expression], ...]:
+    def computed(self) -> Mapping[str, Expression]:
         """Every computed column, by name."""
-        return self.columns + self.parts
+        return dict(self.columns + self.parts)
 
     @property
     def part_names(self) -> frozenset[str]:

@@ -1,6 +1,7 @@
-"""How a sentence shows a given value, and which known name is nearest to a wrong one."""
+"""How a sentence shows a given value, what is a number, and which known name is nearest to one."""
 
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from difflib import get_close_matches
 from reprlib import Repr
 
@@ -24,6 +25,15 @@ def quote_value(value: object) -> str:
         return _SHORT.repr(value)
     except ValueError:  # Python writes no number of more than 4,300 digits out
         return "a number of thousands of digits"
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a number, which true and false are not, although Python says so.
+
+    >>> is_number(1.5), is_number(True)
+    (True, False)
+    """
+    return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
 
 
 def join_names(names: Iterable[str]) -> str:

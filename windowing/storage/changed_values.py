@@ -25,8 +25,11 @@ def find_changed_values(
     """
     if before is None:
         return _or_none(_read_values(after.files, column)) if after.rows else None
-    differing = [*_list_files_without(before, after), *_list_files_without(after, before)]
-    if not _may_have_rows_in_common(before, after):
+    gone, fresh = before.list_without(after), after.list_without(before)
+    differing = [*gone, *fresh]
+    # Where files only came or only went, no row of one is in another. Nor is it where columns came,
+    # went or have another type, because every row is another one then.
+    if not gone or not fresh or before.schema != after.schema:
         return _or_none(_read_values(differing, column))
     changes = find_told_changes(before, after, identity)
     if changes is None:
@@ -35,22 +38,6 @@ def find_changed_values(
         changes = compare_files(before, after, identity)
     sides = (changes.inserted, changes.deleted, changes.before, changes.after)
     return _or_none(pa.concat_tables([side.select([column]) for side in sides])[column])
-
-
-def _may_have_rows_in_common(before: VersionFiles, after: VersionFiles) -> bool:
-    """Whether a row of files that went may be in files that came.
-
-    It is in none where files only came or only went. Nor is it where columns came, went or have
-    another type, because every row is another one then.
-    """
-    gone, fresh = _list_files_without(before, after), _list_files_without(after, before)
-    return bool(gone and fresh and before.schema == after.schema)
-
-
-def _list_files_without(version: VersionFiles, other: VersionFiles) -> list[PlainFile]:
-    """The files with rows that a version has and the other one has not."""
-    names = {file.name for file in other.files}
-    return [file for file in version.files if file.rows and file.name not in names]
 
 
 def _or_none(values: pa.ChunkedArray) -> pa.ChunkedArray | None:

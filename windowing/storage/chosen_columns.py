@@ -14,6 +14,7 @@ from windowing.storage.control import (
     open_delta,
 )
 from windowing.storage.deletion_marks import pad_marks, read_marks
+from windowing.storage.file_rows import to_micros
 from windowing.storage.footers import open_parquet
 
 _READ_BY_SPARK = {"columnMapping", "typeWidening", "typeWidening-preview"}
@@ -41,15 +42,6 @@ def read_columns(path: Location, version: int, names: Sequence[str]) -> pa.Table
             marks = kept.get(file.name)
             parts.append(rows if marks is None else rows.filter(pad_marks(marks, rows.num_rows)))
         return to_micros(pa.concat_tables([wanted.empty_table(), *parts]))
-
-
-def to_micros(rows: pa.Table) -> pa.Table:
-    """The rows with times as whole microseconds since 1970."""
-    for place, field in enumerate(rows.schema):
-        if pa.types.is_timestamp(field.type):
-            whole = rows.column(place).cast(pa.timestamp("us", field.type.tz)).cast(pa.int64())
-            rows = rows.set_column(place, field.name, whole)
-    return rows
 
 
 def _read_file(file: Location, wanted: pa.Schema) -> pa.Table:

@@ -16,12 +16,14 @@ from windowing.storage.control import (
     checkpoint_log,
     errors_explained,
     find_nearest,
+    list_added,
     open_delta,
     open_to_read,
 )
 from windowing.storage.file_rows import read_file_as
 from windowing.storage.next_commit import commit_next, list_pruned
 from windowing.storage.plain_log import is_plain
+from windowing.storage.plain_table import select_files
 
 _LARGE_BYTES = 1_000_000
 """From this size on, a file is not rewritten any more. A ledger has one such file in 7,000 runs."""
@@ -54,8 +56,7 @@ def compact_files(path: Location, most: int) -> bool:
 
 
 def _list_small_files(table: DeltaTable) -> list[DataFile]:
-    added = pa.table(table.get_add_actions(flatten=True)).select(["path", "size_bytes"])
-    files = [DataFile(each["path"], each["size_bytes"]) for each in added.to_pylist()]
+    files = select_files(list_added(table), {})
     return [file for file in files if file.bytes < _LARGE_BYTES]
 
 

@@ -34,6 +34,7 @@ from windowing.storage.commit_file import (
     superseded,
     write_kept_file,
 )
+from windowing.storage.file_rows import to_micros
 from windowing.storage.files import has_empty_commit, locate_commit, locate_uri
 from windowing.storage.footers import open_parquet
 from windowing.storage.kept_open import (
@@ -368,12 +369,12 @@ def _to_arrow(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
 def _read_file(path: Location) -> pa.Table:
     """The rows of one file, with times as whole microseconds."""
     with open_parquet(path) as file:
-        found = file.read(use_threads=False)
-    for place, field in enumerate(found.schema):
-        if pa.types.is_timestamp(field.type):
-            in_micros = found.column(place).cast(pa.timestamp("us", field.type.tz))
-            found = found.set_column(place, field.name, in_micros.cast(pa.int64()))
-    return found
+        return to_micros(file.read(use_threads=False))
+
+
+def list_added(table: DeltaTable) -> pa.Table:
+    """What the log says of each file of a version, its statistics among it."""
+    return pa.table(table.get_add_actions(flatten=True))
 
 
 def list_files(path: Location, table: DeltaTable) -> list[Location]:

@@ -1,4 +1,4 @@
-"""Rows of single files with the columns that a table has now. No Spark."""
+"""Rows of files with the columns that a table has now, and with times as numbers. No Spark."""
 
 import pyarrow as pa
 
@@ -21,3 +21,12 @@ def fit_columns(found: pa.Table, schema: pa.Schema) -> pa.Table:
         for field in schema
     ]
     return pa.table(columns, schema=schema)
+
+
+def to_micros(rows: pa.Table) -> pa.Table:
+    """The rows with times as whole microseconds since 1970."""
+    for place, field in enumerate(rows.schema):
+        if pa.types.is_timestamp(field.type):
+            whole = rows.column(place).cast(pa.timestamp("us", field.type.tz)).cast(pa.int64())
+            rows = rows.set_column(place, field.name, whole)
+    return rows

@@ -13,7 +13,7 @@ from windowing.storage import log_lines
 from windowing.storage.log_lines import LOG, parse_actions
 from windowing.storage.store import store_of
 
-_COMMIT = re.compile(r"(\d{20})\.json")
+COMMIT = re.compile(r"(\d{20})\.json")
 """The name of the file of one commit: its version."""
 _LAST_COMMITS = 16
 """More than one command makes of a table in the half minute that a system may keep files back."""
@@ -59,19 +59,29 @@ def _has_log(table: Location) -> bool:
 def newest_version(table: Location) -> int:
     """The newest version that the log of `table` has a commit for; -1 where it has none."""
     log = table / LOG
-    names = map(_COMMIT.fullmatch, store_of(log).list_names(log))
-    return max((int(name[1]) for name in names if name is not None), default=-1)
+    return find_newest_commit(store_of(log).list_names(log))
+
+
+def find_newest_commit(names: Iterable[str]) -> int:
+    """The newest version that one of these files of a log is the commit of; -1 where none is."""
+    commits = map(COMMIT.fullmatch, names)
+    return max((int(name[1]) for name in commits if name is not None), default=-1)
 
 
 def has_commit(table: Location) -> bool:
     """Whether the log of `table` has a commit. It may be long, so no more of it is looked at."""
     log = table / LOG
-    return any(map(_COMMIT.fullmatch, store_of(log).list_names(log)))
+    return any(map(COMMIT.fullmatch, store_of(log).list_names(log)))
+
+
+def name_commit(version: int) -> str:
+    """The name of the file of the commit that made `version`."""
+    return f"{version:020}.json"
 
 
 def locate_commit(table: Location, version: int) -> Location:
     """Where the log of `table` has the commit that made `version`, if it is still there."""
-    return table / LOG / f"{version:020}.json"
+    return table / LOG / name_commit(version)
 
 
 def has_empty_commit(table: Location, version: int) -> bool:

@@ -80,10 +80,6 @@ class HdfsClient:
         self._ask(file, write)
         self._ask(file, lambda *_: opened.close())
 
-    def make_directory(self, directory: Location) -> None:
-        """Makes a directory, and those above it, where they are not there."""
-        self._ask(directory, lambda client, path: client.mkdirs(path, create_parent=True))
-
     def rename(self, source: Location, target: Location) -> None:
         """Renames a file or directory at once, for all to see.
 

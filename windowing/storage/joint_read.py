@@ -44,7 +44,7 @@ def read_together(
     for table in tables:
         snapshot = table.snapshot
         files = own_tables.choose_files(snapshot, table.within) or []
-        files_there = [file.path for file in files]
+        files_there = [file.name for file in files]
         own = None if snapshot.plain is None else own_tables.schema_of(snapshot.plain)
         is_alike = own is not None and columns in (None, own)
         is_few = len(numbers) + len(files_there) <= MOST_FILES

@@ -22,6 +22,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from windowing.location import Location
+from windowing.storage.files import COMMIT, find_newest_commit, name_commit
 from windowing.storage.log_lines import LOG
 from windowing.storage.permission import check_permission
 from windowing.storage.store import SharedStore, shared_store_of
@@ -30,7 +31,6 @@ Opener = Callable[[Location], DeltaTable | None]
 """Opens the newest version of the table at a path; None where there is none."""
 
 _DATA = "data"
-_COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
 _CHECKPOINT_IN_PARTS = re.compile(r"\d{20}\.checkpoint\..+\.(parquet|json)")
 """Of several files, whose number and names their reader has to know."""
@@ -59,13 +59,13 @@ def select_segment(names: Iterable[str], until: int | None = None) -> Segment | 
 
     None where the listing lacks a commit, or has a log checkpoint in parts.
 
-    >>> select_segment([f"{n:020}.json" for n in range(3)]).version
+    >>> select_segment(map(name_commit, range(3))).version
     2
     """
     commits: set[int] = set()
     checkpoints: set[int] = set()
     for name in names:
-        commit, checkpoint = _COMMIT.fullmatch(name), _CHECKPOINT.fullmatch(name)
+        commit, checkpoint = COMMIT.fullmatch(name), _CHECKPOINT.fullmatch(name)
         found = commit or checkpoint
         if found is not None and (until is None or int(found[1]) <= until):
             (commits if commit else checkpoints).add(int(found[1]))
@@ -79,7 +79,7 @@ def select_segment(names: Iterable[str], until: int | None = None) -> Segment | 
     if not commits.issuperset(after) or (until is not None and version != until):
         return None
     start = [f"{first:020}.checkpoint.parquet"] if checkpoints else []
-    return Segment(version, (*start, *(f"{number:020}.json" for number in after)))
+    return Segment(version, (*start, *map(name_commit, after)))
 
 
 @dataclass
@@ -170,7 +170,7 @@ class LogCopies:
         copy = self._copy_of(table)
         with copy.turn:
             copy.list()
-            return _find_newest(copy.there)
+            return find_newest_commit(copy.there)
 
     def find_versions(self, lake: Location) -> dict[str, int]:
         """The newest versions of all tables in a directory, by name: a look at all logs at once.
@@ -192,7 +192,7 @@ class LogCopies:
             copy = self._copy_of(lake / name)
             with copy.turn:
                 copy.there = there
-        newest = {name: _find_newest(there) for name, there in logs.items()}
+        newest = {name: find_newest_commit(there) for name, there in logs.items()}
         return {name: version for name, version in newest.items() if version >= 0}
 
     def _ask_each(self, store: SharedStore, lake: Location) -> dict[str, int]:
@@ -212,7 +212,7 @@ class LogCopies:
         """
         copy = self._copy_of(table)
         with copy.turn:
-            if version is None or f"{version:020}.json" not in copy.there:
+            if version is None or name_commit(version) not in copy.there:
                 copy.list()
             segment = select_segment(copy.there, version)
             try:
@@ -226,7 +226,7 @@ class LogCopies:
     def read_commit(self, table: Location, version: int) -> bytes | None:
         """The commit of a version, as the last look at the log has shown it; None without one."""
         copy = self._copy_of(table)
-        name = f"{version:020}.json"
+        name = name_commit(version)
         with copy.turn:
             if name not in copy.there:
                 return None
@@ -243,10 +243,10 @@ class LogCopies:
         with copy.turn:
             if version == 0:
                 copy.forget()
-            elif f"{version - 1:020}.json" not in copy.there:
+            elif name_commit(version - 1) not in copy.there:
                 # The next look finds it with those before.
                 return
-            copy.keep(f"{version:020}.json", content, tag)
+            copy.keep(name_commit(version), content, tag)
 
     def write_checkpoint(self, table: Location, version: int) -> None:
         """Writes a log checkpoint of a version: made of the copy, then put where the log is.
@@ -309,12 +309,6 @@ class LogCopies:
 
 def open_nothing(_: Location) -> None:
     """For a table of which only a copy is wanted."""
-
-
-def _find_newest(names: Iterable[str]) -> int:
-    """The newest commit of a log; -1 where it has none."""
-    commits = map(_COMMIT.fullmatch, names)
-    return max((int(name[1]) for name in commits if name is not None), default=-1)
 
 
 def _store_of(place: Location) -> SharedStore:

@@ -88,12 +88,6 @@ class Mirror:
         return f"{self.application}:version"
 
 
-def find_shown(mirror: Mirror) -> Shown | None:
-    """What a mirror shows; None where there is none, or something else lies in its place."""
-    opened = _open(mirror)
-    return None if opened is None else _read_shown(mirror, opened)
-
-
 def show_version(mirror: Mirror, wanted: VersionFiles, number: int) -> None:
     """Makes a mirror show a version of its original under a number, in one commit.
 
@@ -257,7 +251,7 @@ def _list_there(mirror: Mirror, opened: PlainTable) -> dict[str, DataFile]:
     found = plain_table.list_files(opened, {})
     if found is None:
         raise TableError(mirror.home, "it has files that lie elsewhere")
-    return {file.path: DataFile(file.path, file.bytes) for file in found}
+    return {file.name: file for file in found}
 
 
 def _find_name(file: PlainFile, there: Mapping[str, DataFile]) -> str:

@@ -16,7 +16,7 @@ from pyspark.sql import types as T
 from windowing.location import Location
 from windowing.storage import delta, delta_log, plain_table, spark_internals, staged_files
 from windowing.storage.arrow_merge import Clauses
-from windowing.storage.commit_file import superseded
+from windowing.storage.commit_file import DataFile, superseded
 from windowing.storage.control import TableError, open_to_read
 from windowing.storage.few_rows import Collected, collect_few
 from windowing.storage.kept_open import copy_data, find_noted_version, has_commit, newest_version
@@ -118,16 +118,14 @@ def read_files(spark: SparkSession, columns: T.StructType, paths: Sequence[str])
     return spark.read.schema(columns).options(**_AS_STORED).parquet(*paths)
 
 
-def locate_files(
-    spark: SparkSession, snapshot: Snapshot, files: Sequence[plain_table.File]
-) -> list[str]:
+def locate_files(spark: SparkSession, snapshot: Snapshot, files: Sequence[DataFile]) -> list[str]:
     """Where Spark reads the files."""
     copied = _copy_files(spark, snapshot, files)
-    return copied or [(snapshot.path / file.path).hadoop for file in files]
+    return copied or [(snapshot.path / file.name).hadoop for file in files]
 
 
 def _copy_files(
-    spark: SparkSession, snapshot: Snapshot, files: Sequence[plain_table.File]
+    spark: SparkSession, snapshot: Snapshot, files: Sequence[DataFile]
 ) -> list[str] | None:
     """Few small files on shared storage as files of this machine, for a JVM that is on it, too.
 
@@ -137,13 +135,13 @@ def _copy_files(
         return None
     if sum(file.bytes for file in files) > _COPIED_BYTES:
         return None
-    copied = copy_data(snapshot.path, [file.path for file in files]) or []
+    copied = copy_data(snapshot.path, [file.name for file in files]) or []
     if any(_PATTERN.search(str(file)) for file in copied):
         return None
     return [f"file:{file}" for file in copied]
 
 
-def choose_files(snapshot: Snapshot, within: Bounds | None) -> list[plain_table.File] | None:
+def choose_files(snapshot: Snapshot, within: Bounds | None) -> list[DataFile] | None:
     """The files that Spark reads by their names; none where it has to choose them."""
     if snapshot.plain is None or _PATTERN.search(snapshot.path.text):
         return None

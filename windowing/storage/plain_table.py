@@ -37,6 +37,7 @@ from windowing.storage.control import (
     commit_actions,
     create_delta,
     errors_explained,
+    list_added,
     open_to_read,
 )
 from windowing.storage.file_rows import read_file_as
@@ -86,14 +87,6 @@ class PlainTable:
         return str(self.table.schema().to_json())
 
 
-@dataclass(frozen=True)
-class File:
-    """A file of a table: its path as the log has it, and how large it is."""
-
-    path: str
-    bytes: int
-
-
 def find_plain(path: Location) -> PlainTable | None:
     """The newest version of the table at `path`; None where it isn't plain or can't be opened.
 
@@ -111,24 +104,24 @@ def find_plain(path: Location) -> PlainTable | None:
     return PlainTable(path, table)
 
 
-def list_files(plain: PlainTable, bounds: Bounds) -> list[File] | None:
+def list_files(plain: PlainTable, bounds: Bounds) -> list[DataFile] | None:
     """The files in the table's directory that may have a row within all `bounds`.
 
     That is known by the statistics in the log. None where the log names a file that lies
     elsewhere, as in a clone.
     """
     with errors_explained(plain.path):
-        added = pa.table(plain.table.get_add_actions(flatten=True))
+        added = list_added(plain.table)
     names = added.column("path").to_pylist() if added.num_rows else []
     if any("%" in name or "/" in name for name in names):
         return None
     return select_files(added, bounds)
 
 
-def select_files(added: pa.Table, bounds: Bounds) -> list[File]:
+def select_files(added: pa.Table, bounds: Bounds) -> list[DataFile]:
     """Those of the files in a log that may have a row within all `bounds`, by their statistics.
 
-    `added` is what delta-rs tells of them. Their paths are those in the log.
+    `added` is what delta-rs tells of them. Their names are the paths in the log.
     """
     if not added.num_rows:
         return []
@@ -138,7 +131,7 @@ def select_files(added: pa.Table, bounds: Bounds) -> list[File]:
         highs = read_times(added, f"max.{column}")
         for place, (first, last) in enumerate(zip(lows, highs, strict=True)):
             may_match[place] &= _may_overlap(first, last, low, high)
-    files = map(File, added.column("path").to_pylist(), added.column("size_bytes").to_pylist())
+    files = map(DataFile, added.column("path").to_pylist(), added.column("size_bytes").to_pylist())
     return [file for file, matches in zip(files, may_match, strict=True) if matches]
 
 
@@ -243,9 +236,9 @@ def _read_touched(
     """The files that contain a row to update or delete, with their rows."""
     found = {}
     for file in list_files(plain, _bounds_of(clauses)) or []:
-        rows = read_file_as(plain.path / file.path, plain.schema)
+        rows = read_file_as(plain.path / file.name, plain.schema)
         if len(find_matches(rows, changed, clauses).stored):
-            found[DataFile(file.path, file.bytes)] = rows
+            found[file] = rows
     return found
 
 

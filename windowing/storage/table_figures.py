@@ -16,6 +16,7 @@ from windowing.location import Location
 from windowing.storage.control import (
     TableError,
     errors_explained,
+    list_added,
     open_delta,
     open_to_read,
 )
@@ -33,7 +34,7 @@ def count_rows(path: Location, version: int) -> int:
     """
     with errors_explained(path):
         table = open_delta(path, version)
-        added = pa.table(table.get_add_actions(flatten=True))
+        added = list_added(table)
         if added.num_rows == 0:
             return 0
         rows = 0
@@ -68,7 +69,7 @@ def measure_table(path: Location) -> Size | None:
     if table is None:
         return None
     with errors_explained(path):
-        added = pa.table(table.get_add_actions(flatten=True))
+        added = list_added(table)
     sizes = added.column("size_bytes").to_pylist() if added.num_rows else []
     return Size(count_rows(path, table.version()), len(sizes), sum(sizes))
 
@@ -81,7 +82,7 @@ def list_file_figures(path: Location, version: int, column: str) -> Mapping[str,
     try:
         with errors_explained(path):
             table = open_delta(path, version)
-            added = pa.table(table.get_add_actions(flatten=True))
+            added = list_added(table)
     except TableError:
         return {}
     if not added.num_rows:
@@ -178,7 +179,7 @@ def count_bytes(path: Location, within: Bounds) -> int | None:
             table = open_to_read(path)
             if table is None:
                 return None
-            added = pa.table(table.get_add_actions(flatten=True))
+            added = list_added(table)
     except TableError:
         return None
     return sum(file.bytes for file in select_files(added, within))

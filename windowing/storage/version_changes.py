@@ -27,10 +27,7 @@ def compare_versions(
 
 def compare_files(before: VersionFiles, after: VersionFiles, identity: Sequence[str]) -> RowChanges:
     """The same by the rows of the files that differ, whatever the commits tell."""
-    names_before = {file.name for file in before.files}
-    names_after = {file.name for file in after.files}
-    gone = (file for file in before.files if file.name not in names_after)
-    fresh = (file for file in after.files if file.name not in names_before)
+    gone, fresh = before.list_without(after), after.list_without(before)
     with errors_explained(after.table):
         old, new = _read_rows(gone, after.schema), _read_rows(fresh, after.schema)
     return compare_rows(old, new, identity)

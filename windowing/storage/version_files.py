@@ -21,6 +21,7 @@ from windowing.location import Location
 from windowing.storage.control import (
     TableError,
     errors_explained,
+    list_added,
     open_delta,
     open_version,
 )
@@ -67,6 +68,11 @@ class VersionFiles:
         """How many rows that version has."""
         return sum(file.rows for file in self.files)
 
+    def list_without(self, other: "VersionFiles") -> list[PlainFile]:
+        """The files with rows that another version has not."""
+        names = {file.name for file in other.files}
+        return [file for file in self.files if file.rows and file.name not in names]
+
     @property
     def schema(self) -> pa.Schema:
         """The columns, as Arrow has them."""
@@ -81,7 +87,7 @@ def list_version(path: Location, version: int) -> VersionFiles:
     """
     with errors_explained(path):
         table = open_version(path, version)
-        added = pa.table(table.get_add_actions(flatten=True))
+        added = list_added(table)
         is_marked = MARKED in (table.protocol().reader_features or ())
         metadata, schema_json = table.metadata(), str(table.schema().to_json())
         # Of the table that is open the log alone may be read.

@@ -77,8 +77,7 @@ def tables_of_transcript(pipeline: Pipeline, columns: Mapping[str, str]) -> dict
     for window in pipeline.windows:
         shown = (*output_table(pipeline, window).columns, *FINALITY)
         found[window.name] = Table(shown, identity(window, source.key))
-    computed = [name for name, _ in source.computed]
-    kept = [kept_name(name) for name in (*columns, *computed)]
+    kept = [kept_name(name) for name in (*columns, *source.computed)]
     identifying = _identifying_columns(source)
     for name in REFUSED:
         # Only the table of late rows records which windows an event missed.

@@ -85,8 +85,7 @@ def column_types(transcript: Transcript, pipeline: Pipeline) -> dict[str, str]:
 def _refuse_parts(pipeline: Pipeline) -> None:
     """SpecError where the spec reads structs, arrays or maps, which no row of a transcript has."""
     source = pipeline.source
-    expressions = [expression for _, expression in source.computed]
-    for expression in [*expressions, *([source.where] if source.where else [])]:
+    for expression in [*source.computed.values(), *([source.where] if source.where else [])]:
         if any(len(path) > 1 for path in inputs_of(expression)):
             raise SpecError(
                 "spec",
@@ -118,7 +117,7 @@ def _type_row(field: str, row: Mapping[str, Any], columns: Mapping[str, str]) ->
 
 def used_columns(pipeline: Pipeline) -> dict[str, str | None]:
     """The columns of the source that the spec uses -> the type it requires; None if it has none."""
-    computed = {name for name, _ in pipeline.source.computed}
+    computed = pipeline.source.computed
     found: dict[str, str | None] = {}
     for name, kind in _list_required(pipeline):
         if name is None or name in computed:
@@ -135,9 +134,8 @@ def _list_required(pipeline: Pipeline) -> Iterator[tuple[str | None, str | None]
     for name in (*source.key, source.event_id, *source.order_by):
         yield name, None
     yield source.event_time.column, _event_time_type(source)
-    computed = [expression for _, expression in source.computed]
     conditions = [aggregate.where for aggregate in pipeline.aggregates]
-    for expression in (*computed, source.where, *conditions):
+    for expression in (*source.computed.values(), source.where, *conditions):
         if expression is not None:
             for name in expression.columns:
                 yield name, None

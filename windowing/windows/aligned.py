@@ -163,7 +163,7 @@ def bound_lasting_windows(numbered: DataFrame, windows: AlignedWindows, within: 
 def bound_windows(numbered: DataFrame, windows: AlignedWindows, within: Range) -> DataFrame:
     """Numbers become bounds: [keys, from, ...] -> [keys, window_start, window_end, ...]."""
     if len(windows) > 1:
-        return add_bounds_of_each(numbered, windows, within, START, END).drop(FROM)
+        return add_bounds_of_each(numbered, windows, within).drop(FROM)
     kind = kind_of(windows[0])
     start_us, end_us = kind.find_bounds(F.col(FROM), within)
     bounds = {

@@ -5,9 +5,9 @@ from pyspark.sql import functions as F
 
 from windowing.columns import CLOSED_BY, END
 from windowing.grid.frame import instant
+from windowing.rows import is_true
 from windowing.spec.description import describe_window
 from windowing.spec.pipeline import Pipeline
-from windowing.windows.keyed_rows import is_true
 
 
 def with_finality(

@@ -4,6 +4,7 @@ from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from windowing.columns import FROM, Names
+from windowing.rows import are_equal
 
 Ends = tuple[Column, Column]
 """Two instants or two numbers: the first and the last, or the start and the end."""
@@ -25,11 +26,7 @@ def keep_matching(rows: DataFrame, others: DataFrame, keys: Names, is_match: Col
 
     `is_match` is about a row as `l` and another one as `r`.
     """
-    matches = []
-    for key in keys:
-        is_same = F.col(f"l.`{key}`") == F.col(f"r.`{key}`")
-        matches.append(is_same)
-    matches.append(is_match)
+    matches = [*are_equal("l", "r", keys), is_match]
     return rows.alias("l").join(others.alias("r"), matches, "left_semi")
 
 
@@ -41,8 +38,3 @@ def list_numbers(first: Column | str, last: Column | str) -> Column:
 def find_next_number(keys: Names) -> Column:
     """The next larger `__from` of the same key; null for the largest one."""
     return F.lead(FROM).over(order_rows(keys, FROM))
-
-
-def is_true(condition: Column) -> Column:
-    """The condition, which is false where it is null."""
-    return F.coalesce(condition, F.lit(False))

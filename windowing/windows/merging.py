@@ -30,6 +30,11 @@ class WideMerge:
         return self.merge(placed, keys, kept, self.wide)
 
 
+def mark_touched(rows: DataFrame) -> DataFrame:
+    """Partial aggregates that are all touched: rows -> rows + [touched]."""
+    return rows.withColumn(TOUCHED, F.lit(1).cast("bigint"))
+
+
 def merge_groups(rows: DataFrame, group: Names, kept: Parts) -> DataFrame:
     """One row for each group, touched where one of its rows was.
 

@@ -27,9 +27,10 @@ from windowing.expressions.exact_decimals import (
 )
 from windowing.grid.frame import div
 from windowing.panes.frame import add_event_chains
+from windowing.rows import is_true
 from windowing.spec.kinds import CappedSession, Count, Delta, EventDriven, Punctuation
 from windowing.windows.fold import OPENS, number_openings
-from windowing.windows.keyed_rows import is_true, order_rows, up_to_row
+from windowing.windows.keyed_rows import order_rows, up_to_row
 from windowing.windows.session import shift_moment
 
 _NTH, _MARKS, _INDEX = "__nth", "__marks", "__index"

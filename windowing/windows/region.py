@@ -15,8 +15,9 @@ from pyspark.sql import Column, DataFrame, WindowSpec
 from pyspark.sql import functions as F
 
 from windowing.columns import BASE, CLOSED_BY, END, INDEX, LAST, START, Names
+from windowing.rows import is_true
 from windowing.spec.kinds import CappedSession, Count, EventDriven, OrderDependent, RecordSliding
-from windowing.windows.keyed_rows import Ends, is_true, keep_matching, order_rows
+from windowing.windows.keyed_rows import Ends, keep_matching, order_rows
 
 # Beyond every event time, and far enough from the ends of BIGINT for sums that can't overflow.
 _LEAST, _MOST = -(2**62), 2**62

@@ -12,7 +12,8 @@ from pyspark.sql import functions as F
 
 from windowing.aggregates.algebra import Parts, merge_parts
 from windowing.columns import END, FIRST, LAST, START, TOUCHED, Names
-from windowing.windows.keyed_rows import keep_matching, order_rows, up_to_row
+from windowing.panes.frame import number_chains
+from windowing.windows.keyed_rows import keep_matching, order_rows
 
 _CHAIN = "__chain"
 
@@ -74,10 +75,7 @@ def add_chains(spans: DataFrame, keys: Names, gap_us: int) -> DataFrame:
     before = in_order.rowsBetween(Window.unboundedPreceding, -1)
     last_before = F.max(LAST).over(before)
     is_apart = F.col(FIRST) > shift_moment(last_before, gap_us)
-    begins_chain = F.coalesce(is_apart, F.lit(True))
-    marked = spans.withColumn("__begins", begins_chain.cast("int"))
-    number = F.sum("__begins").over(up_to_row(keys, FIRST, LAST))
-    return marked.withColumn(_CHAIN, number).drop("__begins")
+    return number_chains(spans, in_order, is_apart)
 
 
 def shift_moment(moment: Column, us: int) -> Column:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from windowing.columns import FROM, HIGH, JUDGED, LOW, PANE, WINDOW, Names
+from windowing.columns import END, FROM, HIGH, JUDGED, LOW, PANE, START, WINDOW, Names
 from windowing.grid.range import Range
 from windowing.grid.rule import Grid, Run, grid_runs
 from windowing.panes.rule import grid_shape, longest_span
@@ -69,14 +69,12 @@ def place_in_each(
     return placed.drop(_GRID, _STEP, _CLOSED)
 
 
-def add_bounds_of_each(
-    numbered: DataFrame, windows: AlignedWindows, within: Range, start: str, end: str
-) -> DataFrame:
-    """Adds start and end of the windows with the numbers `__from`, as times of these names."""
+def add_bounds_of_each(numbered: DataFrame, windows: AlignedWindows, within: Range) -> DataFrame:
+    """Adds start and end of the windows with the numbers `__from`."""
     start_us, end_us = _write_bounds(FROM)
     times = {
-        start: f"timestamp_micros({start_us})",
-        end: f"timestamp_micros({end_us})",
+        START: f"timestamp_micros({start_us})",
+        END: f"timestamp_micros({end_us})",
     }
     with_grids = _add_grids(numbered, windows, _widen(windows, within))
     return _compute_once(with_grids, times).drop(_GRID)

@@ -35,7 +35,7 @@ def store(lake: SmallLake, number: int, watermark: float | None, *events: Row) -
 
 def between_batches(lake: SmallLake, arrival: float = 1000) -> RunContext:
     """The context of a maintenance that arrives at this minute."""
-    stamp = Stamp(9, NO_BATCH, 1, None)
+    stamp = Stamp(9, NO_BATCH, None)
     return RunContext(lake.spark, lake.pipeline, stamp, round(arrival * MINUTE))
 
 

@@ -18,7 +18,7 @@ PIPELINE = Pipeline("small", Location("/lake"), SOURCE, Watermark(0, 0, 0), ())
 
 
 def batch(spark: SparkSession) -> RunContext:
-    return RunContext(spark, PIPELINE, Stamp(1, 0, 1, None), 0)
+    return RunContext(spark, PIPELINE, Stamp(1, 0, None), 0)
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def far_lake(spark: SparkSession, root: Path) -> tuple[SmallLake, RunContext]:
         part.store()
     gone = (("b", -10_000_000), ("c", -20_000_000), ("d", 900_000))
     lake.fill("tens", *((key, start, start + 10, 1, 1, 0, 1) for key, start in gone))
-    stamp = Stamp(9, BACKFILLED, 1, None)
+    stamp = Stamp(9, BACKFILLED, None)
     return lake, RunContext(spark, lake.pipeline, stamp, 0, state_may_be_expired=False)
 
 
@@ -140,7 +140,7 @@ def test_a_long_chunk_without_any_content_still_creates_the_tables(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     lake = small_lake(spark, tmp_path, {"tens": TENS})
-    stamp = Stamp(9, BACKFILLED, 1, None)
+    stamp = Stamp(9, BACKFILLED, None)
     batch = RunContext(spark, lake.pipeline, stamp, 0, state_may_be_expired=False)
     no_events = accepted(lake, 12).limit(0)
     rebuild_range(Closing(batch, None, None, None), FAR, no_events)

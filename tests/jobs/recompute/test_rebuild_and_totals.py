@@ -51,7 +51,7 @@ def chunk(low: float, high: float) -> TimeRange:
 
 def backfilling(lake: SmallLake, *, expired: bool = False) -> RunContext:
     """The context of a backfill after run 8."""
-    stamp = Stamp(9, BACKFILLED, 1, None)
+    stamp = Stamp(9, BACKFILLED, None)
     return RunContext(lake.spark, lake.pipeline, stamp, 0, state_may_be_expired=expired)
 
 

@@ -93,7 +93,7 @@ def _draw(below: Column, *names: str) -> Column:
 
 def values_of(pieces: Pieces) -> dict[int, list[dict[str, Any]]]:
     """The rows of each window, one for each round."""
-    lowered = lower_partials(pieces.partials, ["window"], AGGREGATES, pieces.algebras)
+    lowered = lower_partials(pieces.partials, ["window"], pieces.algebras)
     found = defaultdict(list)
     for row in lowered.collect():
         found[row["window"]].append(row.asDict())

@@ -18,7 +18,7 @@ from pyspark.sql import types as T
 from windowing.errors import SpecError
 from windowing.expressions import arithmetic, values
 from windowing.expressions import compile as panes_expression
-from windowing.expressions.compile import check_expression, compile_column, compile_condition
+from windowing.expressions.compile import compile_condition, compile_value
 from windowing.spec.expressions.parse import may_lose, parse_expression
 
 D, NAN, LEAST, MOST = Decimal, math.nan, -(2**63), 2**31 - 1
@@ -187,7 +187,7 @@ def results(spark: SparkSession) -> tuple[dict[str, list[Any]], dict[str, T.Data
     """The four values and the type of every expression above, from one job."""
     texts = [text for text, _ in VALUES] + EXTREMES
     columns = [
-        compile_column(parse_expression("f", text), SCHEMA).alias(f"c{k}")
+        compile_value(parse_expression("f", text), SCHEMA, "f").column.alias(f"c{k}")
         for k, text in enumerate(texts)
     ]
     out = spark.createDataFrame(ROWS, SCHEMA).coalesce(1).select(columns)
@@ -226,7 +226,7 @@ def test_types_are_those_that_spark_has(
     wrong = {
         text: kind
         for text, kind in results[1].items()
-        if check_expression(parse_expression("f", text), SCHEMA, "f") != kind
+        if compile_value(parse_expression("f", text), SCHEMA, "f").kind != kind
     }
     assert wrong == {}
 
@@ -260,7 +260,7 @@ def test_extreme_numbers_never_raise(
     ],
 )
 def test_types(spark: SparkSession, text: str, kind: str) -> None:
-    assert check_expression(parse_expression("f", text), SCHEMA, "f").simpleString() == kind
+    assert compile_value(parse_expression("f", text), SCHEMA, "f").kind.simpleString() == kind
 
 
 WRONG = [
@@ -361,7 +361,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("text", "sentence"), WRONG, ids=[text for text, _ in WRONG])
 def test_types_that_do_not_fit(spark: SparkSession, text: str, sentence: str) -> None:
-    for build in (compile_column, check_expression, compile_condition):
+    for build in (compile_value, compile_condition):
         with pytest.raises(SpecError) as caught:
             build(parse_expression("source.where", text), SCHEMA, "source.where")
         assert caught.value.field == "source.where"

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
 from windowing.errors import SpecError
-from windowing.expressions.compile import check_expression, compile_column
+from windowing.expressions.compile import compile_value
 from windowing.expressions.nested import have_values
 from windowing.spec.expressions.parse import inputs_of, parse_expression
 
@@ -117,7 +117,7 @@ PATTERNS: list[tuple[str, str, str | None]] = [
 
 def column_of(text: str) -> Any:
     """The column of an expression over rows of SCHEMA."""
-    return compile_column(parse_expression("source.where", text), SCHEMA)
+    return compile_value(parse_expression("source.where", text), SCHEMA, "source.where").column
 
 
 def test_every_value_is_what_it_should_be_and_none_raises(spark: SparkSession) -> None:
@@ -126,7 +126,7 @@ def test_every_value_is_what_it_should_be_and_none_raises(spark: SparkSession) -
     selected = rows.select(*columns)
     found = selected.collect()
     for n, (text, expected) in enumerate(VALUES):
-        promised = check_expression(parse_expression("", text), SCHEMA, "")
+        promised = compile_value(parse_expression("", text), SCHEMA, "").kind
         assert selected.schema[n].dataType == promised, text
         assert [_plain(row[n]) for row in found] == expected, text
 
@@ -148,7 +148,7 @@ def test_texts_are_read_by_a_pattern_or_not_at_all(spark: SparkSession) -> None:
     for pattern in patterns:
         written = pattern.replace("'", "\\'")
         expression = parse_expression("", f"to_timestamp(t, '{written}')")
-        columns.append(compile_column(expression, schema))
+        columns.append(compile_value(expression, schema, "").column)
     found = rows.select(*columns).collect()
     for place, (pattern, text, expected) in enumerate(PATTERNS):
         at = found[place][patterns.index(pattern)]
@@ -167,7 +167,8 @@ def test_the_clock_of_a_zone_is_that_of_the_tz_database(spark: SparkSession) -> 
     rows = spark.createDataFrame([(at,) for at in [*times, first - us, end]], "at timestamp")
     for zone in ("Europe/Berlin", "America/St_Johns", "Asia/Kolkata", "UTC"):
         expression = parse_expression("", f"convert_timezone('{zone}', at)")
-        found = [row[0] for row in rows.select(compile_column(expression, rows.schema)).collect()]
+        column = compile_value(expression, rows.schema, "").column
+        found = [row[0] for row in rows.select(column).collect()]
         expected = [at.astimezone(ZoneInfo(zone)).replace(tzinfo=None) for at in times]
         assert found == [*expected, None, None]
 
@@ -185,7 +186,8 @@ def test_a_value_is_lost_only_where_the_part_that_it_is_made_of_is_there(
     for text in texts:
         expression = parse_expression("", text)
         lost.append(
-            compile_column(expression, SCHEMA).isNull() & have_values(inputs_of(expression))
+            compile_value(expression, SCHEMA, "").column.isNull()
+            & have_values(inputs_of(expression))
         )
     found = [tuple(row) for row in rows.select(*lost).collect()]
     assert found == [(True, False, True), (False, False, False), (False, False, False)]
@@ -216,7 +218,7 @@ def test_types_that_do_not_fit_are_refused_by_one_sentence(
     spark: SparkSession, text: str, sentence: str
 ) -> None:
     with pytest.raises(SpecError) as refused:
-        check_expression(parse_expression("source.where", text), SCHEMA, "source.where")
+        compile_value(parse_expression("source.where", text), SCHEMA, "source.where")
     assert refused.value.field == "source.where"
     assert sentence in refused.value.message
     assert "\n" not in refused.value.message
@@ -228,7 +230,8 @@ def test_json_text_of_any_kind_raises_nothing(spark: SparkSession) -> None:
     long = json.dumps({"a": "x" * 1_000_000})
     texts = ["", "{", "[1,", '{"a": 1e999999}', '{"a": "\\ud800"}', "\x00", deep, long, "null"]
     rows = spark.createDataFrame([(text,) for text in texts], "text string")
-    column = compile_column(parse_expression("", "get_json_object(text, '$.a')"), rows.schema)
+    expression = parse_expression("", "get_json_object(text, '$.a')")
+    column = compile_value(expression, rows.schema, "").column
     found = [row[0] for row in rows.select(column).collect()]
     assert found[-2] == "x" * 1_000_000
     assert found[:3] == [None] * 3

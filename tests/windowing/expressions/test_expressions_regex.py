@@ -11,7 +11,7 @@ from pyspark.sql import types as T
 
 from tests.windowing.spec.test_spec_regex import draw_usable
 from windowing.errors import SpecError
-from windowing.expressions.compile import check_expression, compile_column
+from windowing.expressions.compile import compile_value
 from windowing.spec.expressions.parse import parse_expression, print_expression
 from windowing.spec.expressions.tree import Literal
 
@@ -28,7 +28,7 @@ def compute(spark: SparkSession, texts: list[str | None], expressions: list[str]
     """By text the values of the expressions."""
     rows = spark.createDataFrame([(text, 1) for text in texts], SCHEMA)
     columns = [
-        compile_column(parse_expression("f", expression), SCHEMA).alias(f"c{n}")
+        compile_value(parse_expression("f", expression), SCHEMA, "f").column.alias(f"c{n}")
         for n, expression in enumerate(expressions)
     ]
     return [tuple(row) for row in rows.select(*columns).collect()]
@@ -60,7 +60,7 @@ def test_random_patterns_find_what_python_finds(spark: SparkSession, seed: int) 
 def test_null_gives_null_and_types_are_told(spark: SparkSession) -> None:
     asked = ["regexp_like(text, 'a')", "regexp_extract(text, 'a')", "regexp_replace(text, 'a', '')"]
     assert compute(spark, [None], asked) == [(None, None, None)]
-    kinds = [check_expression(parse_expression("f", each), SCHEMA, "f") for each in asked]
+    kinds = [compile_value(parse_expression("f", each), SCHEMA, "f").kind for each in asked]
     assert kinds == [T.BooleanType(), T.StringType(), T.StringType()]
 
 
@@ -95,5 +95,5 @@ def test_no_text_takes_long(spark: SparkSession, pattern: str, text: str) -> Non
 )
 def test_types_that_do_not_fit_are_refused(expression: str, problem: str) -> None:
     with pytest.raises(SpecError) as refused:
-        check_expression(parse_expression("source.where", expression), SCHEMA, "source.where")
+        compile_value(parse_expression("source.where", expression), SCHEMA, "source.where")
     assert problem in str(refused.value)

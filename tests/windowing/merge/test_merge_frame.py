@@ -18,7 +18,7 @@ from windowing.merge.frame import (
     lower_partials,
 )
 from windowing.merge.rule import Target
-from windowing.spec.kinds import Aggregate, Having
+from windowing.spec.kinds import Having
 
 TARGET = Target(Location("/lake/w"), ("key", "window_start"), ("key", "window_start", "n"), False)
 NEW = "key string, window_start timestamp, n bigint, __overflow boolean"
@@ -156,8 +156,7 @@ def test_values_are_lowered_and_tell_a_lost_sum(spark: SparkSession) -> None:
     )
     mean = Algebra((), F.col("total") / F.nullif("rows", F.lit(0)), F.col("full"))
     count = Algebra((), F.col("rows"))
-    aggregates = [Aggregate("mean", "avg", "v"), Aggregate("events", "count")]
-    found = lower_partials(merged, ["key"], aggregates, {"mean": mean, "events": count})
+    found = lower_partials(merged, ["key"], {"mean": mean, "events": count})
     assert found.columns == ["key", "mean", "events", "__overflow"]
     assert minutes(found) == {
         ("a", 2.5, 4, False),
@@ -169,9 +168,7 @@ def test_values_are_lowered_and_tell_a_lost_sum(spark: SparkSession) -> None:
 def test_values_are_lowered_with_the_bounds_of_those_as_good(spark: SparkSession) -> None:
     merged = spark.createDataFrame([(5, 4, 6)], "p int, low int, high int")
     near = Algebra((), F.col("p"), near=Near(F.col("low"), F.col("high")))
-    found = lower_partials(
-        merged, [], [Aggregate("middle", "quantile", "v", 0.5)], {"middle": near}
-    )
+    found = lower_partials(merged, [], {"middle": near})
     assert found.collect()[0].asDict() == {
         "middle": 5,
         "__overflow": False,

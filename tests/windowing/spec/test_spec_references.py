@@ -17,7 +17,7 @@ def loaded(**paths: Any) -> Pipeline:
 
 def computed(pipeline: Pipeline) -> dict[str, str]:
     """Every computed column with its expression."""
-    return {name: expression.sql for name, expression in pipeline.source.computed}
+    return {name: expression.sql for name, expression in pipeline.source.computed.items()}
 
 
 NAMES = [

@@ -114,7 +114,7 @@ def test_rows_of_copies_are_those_of_the_table(table: Location) -> None:
     ]
     plain = find_plain(table)
     assert plain is not None
-    names = {file.path for file in list_files(plain, {}) or ()}
+    names = {file.name for file in list_files(plain, {}) or ()}
     assert names == {uri.rpartition("/")[2] for uri in control.open_delta(table).file_uris()}
 
 

@@ -26,8 +26,6 @@ from windowing.storage.arrow_merge import Clauses
 from windowing.storage.control import TableError
 from windowing.storage.mirror import (
     Mirror,
-    Shown,
-    find_shown,
     has_rows,
     share_layout,
     show_version,
@@ -92,6 +90,13 @@ class Lake:
     def copy(self) -> DeltaTable:
         """The mirror as delta-rs opens it."""
         return DeltaTable(str(self.mirror.home))
+
+    @property
+    def noted(self) -> tuple[int | None, int | None]:
+        """Under which number which version of the original is shown, as the log has it."""
+        application, of_versions = self.mirror.application, self.mirror.of_versions
+        noted = map(self.copy.transaction_version, (application, of_versions))
+        return tuple(noted)
 
     def open(self) -> PlainTable:
         """The original, to commit to it."""
@@ -281,7 +286,7 @@ def test_the_same_number_and_version_are_shown_once(tmp_path: Path) -> None:
     lake.show(1)
     assert lake.copy.version() == 1, "another number is a commit of its own, without a row"
     assert lake.read_feed(0) == []
-    assert find_shown(lake.mirror) == Shown(lake.number, 1)
+    assert lake.noted == (lake.number, 1)
 
 
 @contextmanager
@@ -309,7 +314,7 @@ def test_wherever_it_ends_it_is_shown_once_when_it_is_repeated(tmp_path: Path, p
     lake.show(2, lake.number)
     assert lake.copy.version() == 1
     assert told(lake.read_feed(0)) == tell_difference(lake.versions[1], lake.versions[2])
-    assert find_shown(lake.mirror) == Shown(lake.number, 2)
+    assert lake.noted == (lake.number, 2)
 
 
 def test_a_commit_that_comes_second_is_refused(tmp_path: Path) -> None:
@@ -348,7 +353,7 @@ def test_a_publication_that_slept_changes_nothing_behind_a_later_one(
     with armed(publish_later), pytest.raises(Busy):
         lake.show(1, 5)
     assert awake
-    assert find_shown(lake.mirror) == Shown(9, later)
+    assert lake.noted == (9, later)
     assert model_of(lake.copy.to_pyarrow_table()) == lake.versions[later]
 
 
@@ -394,7 +399,7 @@ def test_a_mirror_takes_the_files_of_a_compaction_where_no_row_differs(tmp_path:
     assert share_layout(lake.mirror, list_version(lake.table, 5))
     assert len(list_names(lake.copy)) == 1
     assert lake.read_feed(0) == []
-    assert find_shown(lake.mirror) == Shown(lake.number, 5)
+    assert lake.noted == (lake.number, 5)
     lake.show(4, lake.number)
     assert len(list_names(lake.copy)) == 1, "nothing is left to be done for this number"
     lake.merge({("a", 0): 7})

@@ -132,8 +132,8 @@ def files_within(path: Location, low: int | None, high: int | None) -> list[str]
     """The names of the files that may have a begin from `low` to `high`, in microseconds."""
     found = plain_table.list_files(open_plain(path), {"begin": (low, high)})
     assert found is not None
-    assert all(file.bytes == (path / file.path).local.stat().st_size for file in found)
-    return sorted(file.path for file in found)
+    assert all(file.bytes == (path / file.name).local.stat().st_size for file in found)
+    return sorted(file.name for file in found)
 
 
 def test_files_are_chosen_by_their_statistics(tmp_path: Path) -> None:
@@ -297,7 +297,7 @@ def test_only_files_within_the_extent_count_as_rewritten(tmp_path: Path) -> None
     append(path, ("a", 5, 1))
     files = plain_table.list_files(open_plain(path), {})
     assert files is not None
-    (near,) = (file for file in files if read_begin(path / file.path) == 0)
+    (near,) = (file for file in files if read_begin(path / file.name) == 0)
     assert can_merge(path, near.bytes)
     assert not can_merge(path, near.bytes - 1)
 
@@ -321,7 +321,7 @@ def test_files_with_times_as_nanoseconds_are_merged_too(tmp_path: Path) -> None:
     append(path, ("a", 0, 1), ("a", 250_000_000_000, 1))
     files = plain_table.list_files(open_plain(path), {})
     assert files is not None
-    (file,) = ((path / file.path).local for file in files)
+    (file,) = ((path / file.name).local for file in files)
     old = pq.read_table(file)
     pq.write_table(old, file, use_deprecated_int96_timestamps=True)
     plain_table.merge(open_plain(path), changes_of([("U", "a", 0, 5)]), clauses((0, 0)))

@@ -1,6 +1,7 @@
 """The types of fields in documents: wrong texts and lengths are refused in one sentence."""
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 from pydantic_core import PydanticCustomError
@@ -15,20 +16,30 @@ ARRIVAL = "arrival"
 """What event_time says where events happen when they arrive."""
 
 
-def require_text(form: str, *, blank: bool = False) -> BeforeValidator:
-    """Lets only non-empty text through; the sentence for anything else says `form`.
+def _require(form: str, fits: Callable[[Any], bool]) -> BeforeValidator:
+    """Lets only values through that fit; the sentence for anything else says `form`."""
 
-    Text of blanks alone, such as a tab, counts as empty unless `blank` text is allowed.
-    """
-
-    def check_text(value: object) -> object:
-        if isinstance(value, str) and (value if blank else value.strip()):
+    def check_value(value: object) -> object:
+        if fits(value):
             return value
         raise PydanticCustomError(
             "sentence", "{given} is not {form}", {"given": quote_value(value), "form": form}
         )
 
-    return BeforeValidator(check_text)
+    return BeforeValidator(check_value)
+
+
+def require_text(form: str, *, blank: bool = False) -> BeforeValidator:
+    """Lets only non-empty text through; the sentence for anything else says `form`.
+
+    Text of blanks alone, such as a tab, counts as empty unless `blank` text is allowed.
+    """
+    return _require(form, lambda value: _is(value, str) and bool(value if blank else value.strip()))
+
+
+def _is(value: object, *kinds: type) -> bool:
+    """Whether a value is of one of these types; true is no number, although bool is an int."""
+    return isinstance(value, kinds) and not isinstance(value, bool)
 
 
 _NAME_FORM = "a name: a small letter, then small letters, digits and _, at most 64"
@@ -40,8 +51,7 @@ Place = Annotated[str, require_text("a path such as ../lake or /data/lake")]
 
 def _check_unit(value: object) -> object:
     """Lets all but whole numbers through, which lack a unit."""
-    # bool is a subclass of int, but true is no number.
-    if isinstance(value, int) and not isinstance(value, bool):
+    if _is(value, int):
         raise PydanticCustomError(
             "sentence",
             "{given} is not {form}; write its unit, as in '{given} minutes'",
@@ -63,65 +73,21 @@ Condition = Annotated[str, require_text("a condition such as 'flights >= 3'")]
 Output = Annotated[str, require_text("the name of an aggregate")]
 
 
-def _check_step(value: object) -> object:
-    """Lets numbers and texts through."""
-    # bool is a subclass of int, but true is no number.
-    if isinstance(value, (int, float, str)) and not isinstance(value, bool):
-        return value
-    raise PydanticCustomError(
-        "sentence", "{given} is not {form}", {"given": quote_value(value), "form": STEP}
-    )
-
-
 STEP = "a number such as 10, or a duration such as '5 minutes' for timestamps"
-Step = Annotated[int | float | str, BeforeValidator(_check_step)]
-
-
-def require_number(form: str, low: float, high: float) -> BeforeValidator:
-    """Lets only numbers in [low, high] through; the sentence for anything else says `form`."""
-
-    def check_number(value: object) -> object:
-        # bool is a subclass of int, but true is no number.
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if is_number and low <= value <= high:  # type: ignore[operator]
-            return value
-        raise PydanticCustomError(
-            "sentence", "{given} is not {form}", {"given": quote_value(value), "form": form}
-        )
-
-    return BeforeValidator(check_number)
-
-
+BYTES = "a number of bytes from 1 on, or a size such as '512 MB' or '2 GB'"
 _SHARE_FORM = "a share of the rows from 0 to 1, such as 0.1 for a tenth"
 _FACTOR_FORM = "a number from 1 to 1,000,000, such as 10 for ten times as many"
-Share = Annotated[float, require_number(_SHARE_FORM, 0, 1)]
-Factor = Annotated[float, require_number(_FACTOR_FORM, 1, 1_000_000)]
+_ROW_COUNT_FORM = "a number of rows from 1 on, such as 5000000"
 
-
-ROW_COUNT = "a number of rows from 1 on, such as 5000000"
-BYTES = "a number of bytes from 1 on, or a size such as '512 MB' or '2 GB'"
-
-
-def _check_row_count(value: object) -> object:
-    """Lets whole numbers from 1 on through."""
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
-        return value
-    raise PydanticCustomError(
-        "sentence", "{given} is not {form}", {"given": quote_value(value), "form": ROW_COUNT}
-    )
-
-
-def _check_bytes(value: object) -> object:
-    """Lets whole numbers and texts through."""
-    if isinstance(value, (int, str)) and not isinstance(value, bool):
-        return value
-    raise PydanticCustomError(
-        "sentence", "{given} is not {form}", {"given": quote_value(value), "form": BYTES}
-    )
-
-
-RowCount = Annotated[int, BeforeValidator(_check_row_count)]
-Bytes = Annotated[int | str, BeforeValidator(_check_bytes)]
+Step = Annotated[int | float | str, _require(STEP, lambda value: _is(value, int, float, str))]
+Bytes = Annotated[int | str, _require(BYTES, lambda value: _is(value, int, str))]
+Share = Annotated[
+    float, _require(_SHARE_FORM, lambda value: _is(value, int, float) and 0 <= value <= 1)
+]
+Factor = Annotated[
+    float, _require(_FACTOR_FORM, lambda value: _is(value, int, float) and 1 <= value <= 1_000_000)
+]
+RowCount = Annotated[int, _require(_ROW_COUNT_FORM, lambda value: _is(value, int) and value >= 1)]
 
 
 class Document(BaseModel):
