@@ -1,5 +1,6 @@
 """The command that evaluates the expectations of the newest run: validate."""
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -93,12 +94,16 @@ def _list_failing(
 
 
 def _print_outcomes(printer: Printer, pipeline: "Pipeline", found: "Validation") -> None:
+    """Prints each expectation that fails or was accepted, and of the others how many hold."""
     columns = ["window", "suite", "expectation", "severity", "holds", "observed", "detail"]
     rows = []
-    for o in sorted(found.outcomes, key=lambda outcome: outcome.success):
-        holds = "accepted" if o.accepted is not None else o.success
+    for o in (outcome for outcome in found.outcomes if not outcome.success):
+        holds = False if o.accepted is None else "accepted"
         detail = o.detail if o.accepted is None else f"{o.detail}; accepted: {o.accepted}"
         rows.append([o.window, o.suite, o.expectation, o.severity, holds, o.observed, detail])
+    held = Counter((o.window, o.suite, o.severity) for o in found.outcomes if o.success)
+    for (window, suite, severity), many in held.items():
+        rows.append([window, suite, count(many, "expectation"), severity, True, "", ""])
     printer.table(columns, rows, f"{pipeline.name}, run {found.run}")
 
 

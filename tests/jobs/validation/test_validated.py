@@ -4,6 +4,7 @@ The first tests share a lake, whose newest run breaks one expectation of its own
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,15 @@ def test_what_was_recorded_is_printed_as_an_evaluation_prints_it(
         assert (before.stdout, before.stderr) == (after.stdout, after.stderr)
     assert json.loads(recorded[0].stdout)["failed"][0]["window"] == "hourly"
     assert "run 1 breaks expect_column_values_to_be_between(n) of hourly" in recorded[0].stderr
+    # Of those that hold it is said how many they are.
+    found = find_validation(trips.pipeline)
+    assert found is not None
+    held = [each.expectation for each in found.outcomes if each.success]
+    said = recorded[1].stdout
+    assert "expect_column_values_to_be_between(n)" in said
+    assert len(held) > 3 and not [each for each in held if each in said]
+    counts = [int(number) for number in re.findall(r"(\d+) expectations?\b", said)]
+    assert sum(counts) == len(held)
 
 
 def test_outcomes_keep_their_order(trips: Trips) -> None:
