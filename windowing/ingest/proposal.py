@@ -19,7 +19,7 @@ from windowing.ingest.times import Times, rank_time, read_times
 from windowing.spec.pipeline import CsvForm
 from windowing.spec.words import count_things, is_number
 
-_ID = re.compile(r"(^|_)(id|uuid|guid|number|nr|no)$|[a-z]Id$", re.IGNORECASE)
+_ID = re.compile(r"(?i:(^|_)(id|uuid|guid|number|nr|no)$)|[a-z]I[dD]$")
 _WHICH_ONE = re.compile(r"^(id|uuid|guid|name|code|key|number|nr|no)$", re.IGNORECASE)
 """Fields that say which one their struct is about."""
 _GROUP = re.compile(
@@ -119,7 +119,8 @@ def propose(rows: Rows, refused: Refused = NONE_REFUSED) -> Proposal | None:
 
 def _propose_time(times: Times, rows: int, refused: int) -> Proposed:
     given, right = rows + refused, len(times.us)
-    some = f"all {given:,} records" if right == given > 1 else f"{right:,} of {given:,} records"
+    of_all = count_things(given, "record")
+    some = f"all {of_all}" if right == given > 1 else f"{right:,} of {of_all}"
     return Proposed(times.written, f"{times.what} in {some}")
 
 
@@ -224,7 +225,8 @@ def _remark(
         others = len(values) - numbers
         if others and numbers >= _FEW_TWICE * len(values):
             are = "is no number" if others == 1 else "are no numbers"
-            yield f"{name} is text: {others:,} of {len(values):,} values {are}, so nothing adds up"
+            some = f"{others:,} of {len(values):,} values {are}"
+            yield f"{name} is text, because {some}; no aggregate of it is proposed"
 
 
 def _find_example(rows: Rows, found: Candidates, names: Sequence[str | None]) -> dict[str, Any]:

@@ -90,7 +90,7 @@ def test_times_that_are_none_are_counted() -> None:
     assert proposed(found, refused).event_time.why == "a time in 20 of 21 records"
     found[3]["ordered_at"] = None
     assert proposed(found, refused).event_time.why == "a time in 19 of 21 records"
-    assert proposed(at(0)).event_time.why == "a time in 1 of 1 records"
+    assert proposed(at(0)).event_time.why == "a time in 1 of 1 record"
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,11 @@ MEAN = "a number, whose mean is of use"
         ),
         ("temperature", MONEY, {"avg_temperature": MEAN}),
         ("mag", [1.5, 2.25], {"avg_mag": MEAN}),
+        ("paid", MONEY, {"sum_paid": AMOUNT}),
+        ("humid", [1.5, 2.25], {"avg_humid": MEAN}),
         ("customer_id", [1, 1], {}),
+        ("customerId", [1, 1], {}),
+        ("CUSTOMER_ID", [1, 1], {}),
     ],
 )
 def test_amounts_are_summed_and_measures_averaged(
@@ -154,15 +158,13 @@ def test_numbers_that_an_ingest_refused_are_counted() -> None:
 @pytest.mark.parametrize(
     ("values", "told"),
     [
-        (["7"] * 9 + ["abc"], "Betrag is text: 1 of 10 values is no number, so nothing adds up"),
-        (
-            ["7,50"] * 8 + ["1.50", "abc"],
-            "Betrag is text: 2 of 10 values are no numbers, so nothing adds up",
-        ),
+        (["7"] * 9 + ["abc"], "1 of 10 values is no number"),
+        (["7,50"] * 8 + ["1.50", "abc"], "2 of 10 values are no numbers"),
         (["7"] * 7 + ["abc"] * 3, None),
         (["7"] * 10, None),
     ],
 )
 def test_a_column_of_numbers_that_is_text_is_told(values: list[str], told: str | None) -> None:
     found = proposed(at(*range(10), Betrag=values), Refused(csv=CsvForm(decimal=",")))
-    assert list(found.remarks) == ([] if told is None else [told])
+    remark = f"Betrag is text, because {told}; no aggregate of it is proposed"
+    assert list(found.remarks) == ([] if told is None else [remark])
