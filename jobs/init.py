@@ -4,7 +4,9 @@ sample -> a temporary folder: rows taken, parts proposed, one run, windows -> th
 """
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,16 +25,20 @@ from windowing.advise.advice import is_forever
 from windowing.advise.cost import Cost
 from windowing.advise.reading import Asked
 from windowing.columns import FILE
-from windowing.errors import SpecError, UsageError
+from windowing.errors import SpecError, TidemarkError, UsageError
+from windowing.ingest import table as taken_files
 from windowing.ingest.columns import PinnedColumn, read_columns
+from windowing.ingest.disorder import Proposed, write_length
+from windowing.ingest.fit import describe_unfit
 from windowing.ingest.project import Origin, render_project
-from windowing.ingest.proposal import Proposal, Proposed, propose, write_length
+from windowing.ingest.proposal import NONE_REFUSED, Proposal, Refused, propose
 from windowing.location import Location
 from windowing.report.rows import Rows
 from windowing.report.rule import RunReport
+from windowing.report.text import count
 from windowing.source import table as source
 from windowing.spec.load import load_pipeline
-from windowing.spec.pipeline import Pipeline
+from windowing.spec.pipeline import CsvForm, Pipeline
 from windowing.spec.reserved import check_output_columns
 from windowing.storage import delta
 
@@ -78,7 +84,7 @@ class _Draft:
 
     def render(self, origin: Origin) -> dict[str, str]:
         """The texts of the folder of a pipeline that has its events from there."""
-        seen = f"{self.read:,} records of {self.sample}"
+        seen = f"{count(self.read, 'record')} of {self.sample}"
         return {
             **render_project(self.name, origin, self.proposal, self.columns, seen),
             **self.texts,
@@ -92,7 +98,7 @@ def propose_project(spark: SparkSession, name: str, sample: Sample) -> Project:
     It is played in a temporary folder, so that its spec is right and its windows are those of a
     run. UsageError where no column of the sample has times.
     """
-    with TemporaryDirectory(prefix="tidemark-init-") as directory:
+    with TemporaryDirectory(prefix="tidemark-init-") as directory, _unnamed(directory):
         home = Path(directory)
         if isinstance(sample, FileSample):
             draft = _draft_from_file(spark, home, name, sample)
@@ -112,6 +118,20 @@ def propose_project(spark: SparkSession, name: str, sample: Sample) -> Project:
             draft.read,
             draft.quarantined,
         )
+
+
+@contextmanager
+def _unnamed(home: str) -> Iterator[None]:
+    """No error names the folder, which is gone when a person reads it."""
+    try:
+        yield
+    except TidemarkError as error:
+        text = str(error)
+        if home not in text:
+            raise
+        for path in (f"{home}/{DROP}/", f"{home}/"):
+            text = text.replace(path, "")
+        raise UsageError(text.replace(home, "the folder")) from error
 
 
 def _name_played(name: str) -> str:
@@ -148,22 +168,41 @@ def _draft_from_file(spark: SparkSession, home: Path, name: str, sample: FileSam
     pinned = home / "columns" / f"{name}.yaml"
     files = {"folder": str(home / DROP), "columns": str(pinned), **sample.form}
     table = _find_played(home, name)
-    taken = ingest(spark, load_pipeline(_describe_sample(home, name, table, {"files": files})))
-    if not taken.appended:
+    pipeline = load_pipeline(_describe_sample(home, name, table, {"files": files}))
+    try:
+        taken = ingest(spark, pipeline)
+    except UsageError as error:
         raise UsageError(
-            f"none of the {taken.read:,} records of {sample.name} can be read as a row; check "
-            "that it is what its name says"
+            f"no record of {sample.name} shows which columns there are; check that it is what its "
+            "name says"
+        ) from error
+    if not taken.appended:
+        none = f"none of the {taken.read:,} records" if taken.read > 1 else "no record"
+        raise UsageError(
+            f"{none} of {sample.name} can be read as a row; check that it is what its name says"
         )
+    columns = read_columns(str(pinned))
+    csv = CsvForm() if pipeline.source.files is None else pipeline.source.files.csv
+    refused = Refused(_count_refused(spark, pipeline, columns) if taken.quarantined else {}, csv)
     return _Draft(
         name,
         sample.name,
         Origin(_name_played(name), {"folder": DROP, **sample.form}),
-        read_columns(str(pinned)),
-        _propose_parts(sample.name, _read_rows(spark, table), passed_over=""),
+        columns,
+        _propose_parts(sample.name, _read_rows(spark, table), "", refused),
         taken.read,
         taken.quarantined,
         {f"columns/{name}.yaml": pinned.read_text()},
     )
+
+
+def _count_refused(
+    spark: SparkSession, pipeline: Pipeline, columns: Sequence[PinnedColumn]
+) -> dict[str, int]:
+    """Of the records in quarantine, how many are there for their value of each column."""
+    kept = delta.read(spark, taken_files.home_of(pipeline.source.table) / taken_files.QUARANTINE)
+    counts = Counter(kept.select("reason").toArrow().column(0).to_pylist())
+    return {column.name: counts[describe_unfit(column.source, column.type)] for column in columns}
 
 
 def _describe_sample(
@@ -202,7 +241,7 @@ def _draft_from_table(spark: SparkSession, home: Path, name: str, sample: TableS
     if not rows:
         raise UsageError(f"{sample.table} has no rows from which a pipeline could be proposed")
     passed_over = " (those whose names a spec has to quote are passed over)"
-    proposal = _propose_parts(sample.name, rows, passed_over)
+    proposal = _propose_parts(sample.name, rows, passed_over, NONE_REFUSED)
     if proposal.key.value == f"[{FILE}]":
         raise UsageError(
             f"no column of {sample.name} is text or a whole number, so windows have no key; add "
@@ -229,8 +268,10 @@ def _read_rows(spark: SparkSession, table: Location) -> list[dict[str, Any]]:
     return rows
 
 
-def _propose_parts(sample: str, rows: Sequence[Mapping[str, Any]], passed_over: str) -> Proposal:
-    proposal = propose(rows)
+def _propose_parts(
+    sample: str, rows: Sequence[Mapping[str, Any]], passed_over: str, refused: Refused
+) -> Proposal:
+    proposal = propose(rows, refused)
     if proposal is None:
         raise UsageError(
             f"no column of {sample} has times, which events need{passed_over}; add one, or "
@@ -264,7 +305,8 @@ def _describe_watermark(cost: Cost) -> tuple[Proposed, Proposed]:
     counted = cost.events - cost.missing
     settings = cost.settings
     lateness = "forever" if is_forever(settings) else write_length(settings.lateness_us)
-    in_time = f"{on_time:,} of {cost.events:,} events would have come before their windows closed"
+    of_all = f"{on_time:,} of {count(cost.events, 'event')}"
+    in_time = f"{of_all} would have come before their windows closed"
     in_all = f"{counted:,} of them would have been counted in all of their windows"
     return (
         Proposed(write_length(settings.delay_us), in_time),

@@ -1,6 +1,8 @@
 """What a new pipeline is proposed from: a file, or a Delta table that is there already. No JVM."""
 
+import csv
 import gzip
+import json
 import os
 import zlib
 from collections.abc import Mapping
@@ -12,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from windowing.errors import UsageError
+from windowing.ingest.header import split_lines
 from windowing.ingest.rule import GZIP, list_endings
 from windowing.ingest.sniff import guess_form
 from windowing.location import Location
@@ -28,6 +31,9 @@ _DOCUMENT_FIELDS = {"multiline", "records"}
 """A form has one of these where a file is one document of JSON, which is read as a whole."""
 _DOCUMENT_BYTES = 100_000_000
 """How large such a document may be."""
+_SHORT = 10_000
+"""How many bytes a document has at most that is looked at for whether it has records."""
+_BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,10 @@ def check_apart(folder: Path, sample: TableSample) -> None:
 
 
 def sample_file(file: Path) -> FileSample:
-    """Some thousand records from the beginning of a file; UsageError for one that is not read."""
+    """Some thousand records from the beginning of a file.
+
+    UsageError for one that is not read, and for one that has no record.
+    """
     try:
         content, form = _read_sample(file)
     except (OSError, EOFError, zlib.error) as error:
@@ -93,6 +102,9 @@ def sample_file(file: Path) -> FileSample:
     if form is None:
         endings = [ending for kind in ("csv", "json", "parquet") for ending in list_endings(kind)]
         raise UsageError(f"--from {file}: its name ends in none of {join_names(endings)}")
+    lacking = _find_lacking(content, form)
+    if lacking is not None:
+        raise UsageError(f"--from {file}: {lacking}")
     return FileSample(file.name.removesuffix(GZIP), content, form, file)
 
 
@@ -109,6 +121,48 @@ def _read_sample(file: Path) -> tuple[bytes, Mapping[str, object] | None]:
     whole = lines if len(beginning) < _BYTES else lines[:-1]
     content = b"".join(whole[: SAMPLE + 1])
     return content, guess_form(file.name, content)
+
+
+def _find_lacking(content: bytes, form: Mapping[str, object]) -> str | None:
+    """What is wrong with a file that has no record, and what to do; None where it may have some."""
+    if not content.removeprefix(_BOM).strip():
+        return "is empty; name a file that has some records"
+    match form.get("format", "csv"):
+        case "csv":
+            is_header = form.get("header", True) and _is_one_row(content, form)
+            return "has a header and no rows; name a file that has some" if is_header else None
+        case "json":
+            is_none = _has_no_object(content, form)
+        case _:
+            is_none = pq.ParquetFile(pa.BufferReader(content)).metadata.num_rows == 0
+    return "has no record; name a file that has some" if is_none else None
+
+
+def _is_one_row(content: bytes, form: Mapping[str, object]) -> bool:
+    text = content.decode(str(form.get("encoding", "utf-8")), errors="replace")
+    reader = csv.reader(split_lines(text), delimiter=str(form.get("delimiter", ",")))
+    rows = (row for row in reader if any(value.strip() for value in row))
+    try:
+        next(rows, None)
+        return next(rows, None) is None
+    except csv.Error:  # a value that is longer than a reader takes
+        return False
+
+
+def _has_no_object(content: bytes, form: Mapping[str, object]) -> bool:
+    """Whether lines, or a short document, have no object with a field."""
+    content = content.removeprefix(_BOM)
+    if not _DOCUMENT_FIELDS & form.keys():
+        return all(line.strip() in (b"", b"{}") for line in content.splitlines())
+    if len(content) > _SHORT:
+        return False
+    try:
+        found = json.loads(content)
+    except ValueError:
+        return False
+    if "records" in form:
+        found = found.get(form["records"]) if isinstance(found, dict) else None
+    return isinstance(found, list) and not any(found)
 
 
 def _read_document(file: Path) -> bytes:

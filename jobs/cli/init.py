@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,11 +13,12 @@ from jobs.cli.spark import open_to_read
 from jobs.cli.spark_extra import require_spark_extra
 from jobs.console import Printer
 from windowing.ingest.names import slug
+from windowing.report.text import count
 
 if TYPE_CHECKING:
     from jobs.init import Project
     from jobs.init_sample import Sample
-    from windowing.ingest.proposal import Proposed
+    from windowing.ingest.disorder import Proposed
 
 
 @click.command()
@@ -35,9 +37,9 @@ def init(folder: Path, *, given: str | None, printer: Printer) -> None:
     """Make the folder of a new pipeline from a file or a table.
 
     FOLDER must not exist yet. Event time, key, id, aggregates, windows, delay and lateness are
-    proposed by simple rules, and the reasons stand in the spec. Windows of some records are shown
-    before anything is written. Of a table's history it is measured how late events come. Without
-    --from it begins with a few orders.
+    proposed by simple rules, and the reasons stand in the spec. Windows of some records are shown.
+    Of a table's history it is measured how late events come. Without --from it begins with a few
+    orders.
     """
     require_spark_extra()
     from jobs.init import check_free, propose_project, write_project
@@ -50,8 +52,9 @@ def init(folder: Path, *, given: str | None, printer: Printer) -> None:
     if isinstance(sample, TableSample):
         check_apart(folder, sample)
     project = propose_project(open_to_read(TINY), name, sample)
-    _print(printer, project, sample)
+    # Whoever reads the output may stop before its end, as `head` does.
     write_project(project, folder, sample)
+    _print(printer, project, sample)
     printer.line(f"{folder} is written; README.md there says what is what. Next:")
     printer.line(f"  cd {shlex.quote(str(folder))}")
     if not isinstance(sample, TableSample):
@@ -88,6 +91,7 @@ def _print(printer: Printer, project: "Project", sample: "Sample") -> None:
         "zone": proposal.zone,
         "key": proposal.key,
         "event_id": proposal.event_id,
+        **proposal.columns,
         "delay": proposal.delay,
         "allowed_lateness": proposal.allowed_lateness,
         **proposal.aggregates,
@@ -95,7 +99,19 @@ def _print(printer: Printer, project: "Project", sample: "Sample") -> None:
     }
     rows = [[name, part.value, part.why] for name, part in parts.items() if part is not None]
     printer.table(["part", "proposed", "because"], rows, f"{project.name}, from {sample.name}")
+    for remark in _remark(project, sample):
+        printer.line(remark)
     found = project.windows
     cells = [[row[column] for column in found.columns] for row in found.rows]
-    title = f"{project.window}, the first windows of {project.report.accepted:,} events"
+    events = count(project.report.accepted, "event")
+    title = f"{project.window}, the first windows of {events}"
     printer.data(found.columns, cells, title)
+
+
+def _remark(project: "Project", sample: "Sample") -> Iterator[str]:
+    """Sentences about what of the sample is not in its windows."""
+    yield from project.proposal.remarks
+    if project.quarantined:
+        of_all = f"{project.quarantined:,} of {count(project.read, 'record')} of {sample.name}"
+        are = "is no row" if project.quarantined == 1 else "are no rows"
+        yield f"{of_all} {are}; `tidemark ingest` quarantines such records with the reason"

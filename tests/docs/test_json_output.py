@@ -58,7 +58,8 @@ from windowing.columns import META
 from windowing.doctor.rule import Finding
 from windowing.errors import StateRefused
 from windowing.grid.range import Range
-from windowing.ingest.proposal import Proposal, Proposed
+from windowing.ingest.disorder import Proposed
+from windowing.ingest.proposal import Proposal
 from windowing.ingest.rule import LandedFile
 from windowing.ingest.table import TakenFile
 from windowing.ledger.changed import ShownChange

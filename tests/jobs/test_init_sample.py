@@ -4,6 +4,8 @@ import gzip
 import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from jobs.init_sample import FileSample, TableSample, check_apart, find_sample
@@ -56,6 +58,51 @@ def test_a_file_that_is_cut_off_is_one_sentence(name: str, tmp_path: Path) -> No
     content = gzip.compress(b"".join(b"%d,a\n" % (n * n) for n in range(9000)))
     file.write_bytes(content[:-2000])
     with pytest.raises(UsageError, match="can't be read \\(it is cut off or damaged\\)"):
+        find_sample(str(file))
+
+
+EMPTY = "is empty; name a file that has some records"
+NO_ROWS = "has a header and no rows; name a file that has some"
+NO_RECORD = "has no record; name a file that has some"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("e.csv", b"", EMPTY),
+        ("e.csv", b"\xef\xbb\xbf\r\n \n", EMPTY),
+        ("e.csv.gz", gzip.compress(b""), EMPTY),
+        ("e.jsonl", b"\n\n", EMPTY),
+        ("e.csv", b"at;shop\r\n\r\n", NO_ROWS),
+        ("e.csv", b'at,"the\nshop"\n', NO_ROWS),
+        ("e.json", b" []", NO_RECORD),
+        ("e.json", b'[{"a": 1}]', None),
+        ("e.json", b"[", None),
+        ("e.jsonl", b"{}\n{}\n", NO_RECORD),
+        ("e.jsonl", b"{}\n{", None),
+        ("e.geojson", b'{"features": []}', NO_RECORD),
+        ("e.geojson", b'{"features": 1}', None),
+        ("e.csv", b"at,shop\n1,2\n", None),
+        ("e.csv", b"1,2\n", None),
+    ],
+)
+def test_a_file_without_a_record_is_one_sentence(
+    name: str, content: bytes, says: str | None, tmp_path: Path
+) -> None:
+    file = tmp_path / name
+    file.write_bytes(content)
+    if says is None:
+        assert isinstance(find_sample(str(file)), FileSample)
+        return
+    with pytest.raises(UsageError) as refused:
+        find_sample(str(file))
+    assert str(refused.value) == f"--from {file}: {says}"
+
+
+def test_a_parquet_file_without_a_row_is_one_sentence(tmp_path: Path) -> None:
+    file = tmp_path / "e.parquet"
+    pq.write_table(pa.table({"at": pa.array([], pa.timestamp("us"))}), file)
+    with pytest.raises(UsageError, match=NO_RECORD):
         find_sample(str(file))
 
 

@@ -220,9 +220,9 @@ def test_nested_readings_with_late_ones_in_a_later_file(
     tidemark("init", "sensors", "--from", files[0].name)
     os.chdir("sensors")
     spec = Path("sensors.yaml").read_text()
-    assert "choose what windows are about, such as device.site" in spec
+    assert "  key: [device.site] " in spec
     Path("sensors.yaml").write_text(
-        spec[: spec.index("watermark:")].replace("[source_file]", "[device.site]")
+        spec[: spec.index("watermark:")]
         + """\
 watermark: {delay: 30 minutes, allowed_lateness: 12 hours}
 aggregates:
@@ -292,7 +292,7 @@ def test_a_spreadsheet_with_decimal_commas_copies_and_broken_lines(
         ("  files:\n", "  event_id: Bestellung\n  files:\n"),
         ("aggregates:\n", "aggregates:\n  revenue: sum(Betrag)\n  largest: max(Betrag)\n"),
     )
-    # Some amounts are no numbers, so the guess was text.
+    # Some amounts are numbers of another form, so the guess was text.
     correct("columns/orders.yaml", ('"string", from: "Betrag', '"decimal(18,2)", from: "Betrag'))
     taken, done = publish(tidemark, "orders")
     shutil.copy(second, "drop")

@@ -58,7 +58,9 @@ def fit_rows(
         rest = F.map_concat(rest, map_of_texts(texts))
     else:
         kinds = {column.source: column.type for column in columns}
-        whys += [F.when(wrong, f"{name} is no {kinds[name]}") for name, (wrong, _) in unfit.items()]
+        whys += [
+            F.when(wrong, describe_unfit(name, kinds[name])) for name, (wrong, _) in unfit.items()
+        ]
     kept = F.map_filter(rest, lambda _, value: value.isNotNull())
     rescued = F.when(F.size(kept) > 0, F.to_json(kept))
     return records.rows.select(
@@ -68,6 +70,11 @@ def fit_rows(
         F.col(RECORD),
         F.coalesce(*whys, F.lit(None).cast("string")).alias(WHY),
     )
+
+
+def describe_unfit(source: str, kind: str) -> str:
+    """Why a record is quarantined whose value of a column in files is not of the type."""
+    return f"{source} is no {kind}"
 
 
 def _fit(

@@ -1,11 +1,13 @@
 """Types of columns, guessed from some of their values, which are texts.
 
 A guess never loses anything: digits with a leading zero stay text, and a date of which nobody can
-tell whether day or month comes first does, too. A broken time among many is left to quarantine.
+tell whether day or month comes first does, too. A broken time or amount among many is left to
+quarantine.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
 
@@ -13,7 +15,7 @@ from windowing.spec.pipeline import CsvForm
 
 TEXT = "string"
 _BROKEN = 0.05
-"""The share of values that may be no times in a column of times."""
+"""The share of values that may be none in a column of times or decimals."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,8 @@ class Guess:
 _WHOLE = re.compile(r"[+-]?(0|[1-9]\d{0,17})")
 _MONEY = re.compile(r"[+-]?(0|[1-9]\d{0,15})\.\d\d")
 _NUMBER = re.compile(r"[+-]?(0|[1-9]\d*)?(\.\d+)?([eE][+-]?\d{1,3})?")
+_DIGITS = re.compile(r"[+-]?[.,'\s]*\d[\d.,'\s]*")
+"""What a number of any form looks like, and a code of digits."""
 _DAY = r"\d{4}-\d\d-\d\d"
 _CLOCK = r"\d\d:\d\d(:\d\d(\.\d{1,9})?)?"
 _ISO_DAY = re.compile(_DAY)
@@ -43,18 +47,46 @@ def guess_type(values: Iterable[str | None], csv: CsvForm) -> Guess:
 
     Whole numbers are bigint, those that all have two decimals decimal(18,2), because that is how
     money is written, and others double. Times that name their zone are timestamp, others
-    timestamp_ntz. A column is one of times, too, if no more than one value in twenty is none.
+    timestamp_ntz. A column is one of times or of decimals, too, if no more than one value in twenty
+    is none. Among decimals that value has to have more than digits, because a number of another
+    form, or a code, would be lost. Among whole numbers there is none, because codes look like them.
     """
-    known = {value.strip() for value in values if value and value.strip() not in csv.nulls}
-    known.discard("")
+    known = Counter(value.strip() for value in values if value)
+    for nothing in ("", *csv.nulls):
+        del known[nothing]
     if not known:
         return Guess(TEXT)
+    guess = _guess_of_all(known, csv)
     times = set(filter(_is_time, known))
-    is_broken = 0 < len(known) - len(times) <= len(known) * _BROKEN
-    return _guess_of_all(times if is_broken else known, csv)
+    if guess.type == TEXT and _are_nearly_all(times, known):
+        guess = _guess_of_all(times, csv)
+    if guess.type == TEXT:
+        guess = _guess_decimals(known, csv)
+    return guess
 
 
-def _guess_of_all(values: set[str], csv: CsvForm) -> Guess:
+def _guess_decimals(known: Counter[str], csv: CsvForm) -> Guess:
+    """The type of decimals where nearly all values are some and none is lost; else text."""
+    numbers = {value for value in known if is_number_in(value, csv)}
+    has_decimals = any("." in _plain_number(value, csv) for value in numbers)
+    is_lost = any(_DIGITS.fullmatch(value) for value in known if value not in numbers)
+    if not has_decimals or is_lost or not _are_nearly_all(numbers, known):
+        return Guess(TEXT)
+    return _guess_of_all(numbers, csv)
+
+
+def _are_nearly_all(some: Collection[str], known: Counter[str]) -> bool:
+    """Whether no more than one value in twenty is none of these."""
+    others = known.total() - sum(known[value] for value in some)
+    return others <= known.total() * _BROKEN
+
+
+def is_number_in(text: str, csv: CsvForm) -> bool:
+    """Whether a text is a number of the form that the files have."""
+    return _is_number(_plain_number(text.strip(), csv))
+
+
+def _guess_of_all(values: Collection[str], csv: CsvForm) -> Guess:
     for kind, fits in _kinds(csv):
         if all(fits(value) for value in values):
             return Guess(kind)
@@ -98,13 +130,13 @@ def thousands_pattern(csv: CsvForm) -> str:
     return rf"[+-]?\d{{1,3}}({between}\d{{3}})+({before}\d+)?"
 
 
-def _guess_format(values: set[str]) -> Guess | None:
+def _guess_format(values: Collection[str]) -> Guess | None:
     """How dates or times that are not ISO 8601 are written; None where that can't be told."""
     found = [guess for separator in _SEPARATORS for guess in _formats(values, separator)]
     return found[0] if len(found) == 1 else None
 
 
-def _formats(values: set[str], separator: str) -> Iterator[Guess]:
+def _formats(values: Collection[str], separator: str) -> Iterator[Guess]:
     """The forms with this separator that all values have, with day or month first."""
     day = re.compile(rf"(\d\d?){re.escape(separator)}(\d\d?){re.escape(separator)}\d{{4}}")
     heads, clocks = [], set()

@@ -1,11 +1,14 @@
 """The files of a new pipeline's folder: their texts, from what was proposed."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from windowing.ingest.columns import PinnedColumn
-from windowing.ingest.proposal import Proposal, Proposed
+from windowing.ingest.disorder import Proposed
+from windowing.ingest.proposal import Proposal
 from windowing.spec.words import in_quotes
 
 SCHEDULE = "*/15 * * * *"
@@ -85,9 +88,9 @@ def render_project(
     """
     window = next(iter(proposal.windows))
     # Transcripts have no structs.
-    parts = (proposal.event_time, proposal.key, *proposal.aggregates.values())
+    parts = (proposal.event_time, proposal.key, proposal.event_id, *proposal.aggregates.values())
     transcripts = {}
-    if not any("." in part.value for part in parts):
+    if not proposal.columns and not any("." in part.value for part in parts if part is not None):
         transcripts[f"transcripts/{name}.yaml"] = _render_transcript(name, proposal, columns)
     ignored = ["lake"] if origin.files is None else ["lake", "drop"]
     return {
@@ -131,17 +134,25 @@ def render_spec(name: str, origin: Origin, proposal: Proposal, seen: str) -> str
         "source:",
         f"  table: {_render_place(origin.table)}",
         *_render_parts({part: each for part, each in source.items() if each is not None}),
+        *_render_named(proposal.columns),
         *_render_files(origin.files),
         "watermark:",
         *_render_parts({"delay": proposal.delay, "allowed_lateness": proposal.allowed_lateness}),
         "aggregates:",
         *_render_parts(proposal.aggregates),
+        *(f"  # {remark}" for remark in proposal.remarks),
         "windows:",
         *_render_parts(proposal.windows),
         f'schedule: "{SCHEDULE}"',
         f"expectations: {{suite: {name}}}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _render_named(columns: Mapping[str, Proposed]) -> list[str]:
+    if not columns:
+        return []
+    return ["  columns:", *(f"  {line}" for line in _render_parts(columns))]
 
 
 def _render_files(files: Mapping[str, object] | None) -> list[str]:
@@ -184,7 +195,6 @@ def _render_transcript(name: str, proposal: Proposal, columns: Sequence[PinnedCo
     """One event, and the window that counts it."""
     (key,) = [part.strip() for part in proposal.key.value.strip("[]").split(",")]
     types = {column.name: column.type for column in columns}
-    value = "1" if types.get(key) in ("bigint", "int") else "some"
     numbers = [call.value.split("(")[1].rstrip(")") for call in proposal.aggregates.values()]
     typed = [f"{n}: {in_quotes(types[n])}" for n in numbers if n in types]
     head = f"columns: {{{', '.join(typed)}}}\n" if typed else ""
@@ -192,7 +202,8 @@ def _render_transcript(name: str, proposal: Proposal, columns: Sequence[PinnedCo
     time = proposal.event_time.value
     column, _, unit = time.strip("{}").removeprefix("column: ").partition(", unit: ")
     at = str(_AT_S) + {"s": "", "ms": "000", "us": "000000"}[unit] if unit else _AT
-    event_id = "" if proposal.event_id is None else f", {proposal.event_id.value}: {value}"
+    example = {name: _render_example(value) for name, value in proposal.example.items()}
+    others = "".join(f", {name}: {value}" for name, value in example.items() if name != key)
     return (
         f"# One event, and the window that counts it; write what has to stay true of {name} here.\n"
         f"spec: ../{name}.yaml\n"
@@ -200,8 +211,13 @@ def _render_transcript(name: str, proposal: Proposal, columns: Sequence[PinnedCo
         f"{head}"
         "steps:\n"
         "  - input:\n"
-        f"      - {{{key}: {value}, {column}: {at}{event_id}}}\n"
+        f"      - {{{key}: {example[key]}, {column}: {at}{others}}}\n"
         "    expect:\n"
         f"      {window}:\n"
-        f"        - {{{key}: {value}, {next(iter(proposal.aggregates))}: 1}}\n"
+        f"        - {{{key}: {example[key]}, {next(iter(proposal.aggregates))}: 1}}\n"
     )
+
+
+def _render_example(value: Any) -> str:
+    """A value as YAML has it; texts are in quotes, so that none is taken for anything else."""
+    return json.dumps(value, ensure_ascii=False)

@@ -14,6 +14,7 @@ from windowing.ledger.nulls import WHERE
 from windowing.ledger.period import read_period
 from windowing.ledger.rule import LedgerExcerpt
 from windowing.location import Location
+from windowing.spec.words import count_things
 
 NONE = "-"
 """How a table shows a value that isn't there."""
@@ -196,10 +197,9 @@ def count(n: int | None, one: str, many: str | None = None) -> str:
     >>> count(1, "row"), count(2, "row"), count(0, "entry", "entries")
     ('1 row', '2 rows', '0 entries')
     """
-    plural = many or f"{one}s"
     if n is None:
-        return f"an unknown number of {plural}"
-    return f"{n:,} {one if n == 1 else plural}"
+        return f"an unknown number of {many or f'{one}s'}"
+    return count_things(n, one, many)
 
 
 def describe_nulls(rows_by_column: Mapping[str, int]) -> list[str]:

@@ -36,6 +36,15 @@ def is_number(value: object) -> bool:
     return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
 
 
+def count_things(n: int, one: str, many: str | None = None) -> str:
+    """`n` with its noun, `many` where its plural has more than an s.
+
+    >>> count_things(1, "row"), count_things(2000, "row"), count_things(0, "entry", "entries")
+    ('1 row', '2,000 rows', '0 entries')
+    """
+    return f"{n:,} {one if n == 1 else many or f'{one}s'}"
+
+
 def join_names(names: Iterable[str]) -> str:
     """The names, comma-separated, in their order."""
     return ", ".join(names)

@@ -13,6 +13,8 @@ from windowing.spec.pipeline import CsvForm
 
 PLAIN = CsvForm()
 DAYS = [f"{day}.2.2026" for day in range(1, 29)]
+DAY_ONLY = Guess("date", "d.M.yyyy")
+AMOUNTS = [f"{euros}.50" for euros in range(30)]
 DAY_FIRST = Guess("date", "d/M/yyyy")
 
 
@@ -82,7 +84,20 @@ EURO = CsvForm(decimal=",", thousands=".")
         ([*(f"2026-03-{n:02}" for n in range(1, 20)), ""], PLAIN, Guess("date")),
         ([*(f"2026-03-{n:02}" for n in range(1, 20)), "2026-3-1"], PLAIN, Guess("date")),
         ([*(f"{n}/2/2026" for n in range(1, 13)), *(["13/2/2026"] * 9)], PLAIN, DAY_FIRST),
+        ([*DAYS, *(["n/a"] * 3)], PLAIN, Guess("string")),
+        ([*(["1.2.2026", "13.2.2026"] * 10), "soon"], PLAIN, DAY_ONLY),
+        # Codes look like whole numbers, so nothing else may stand among those.
         ([*map(str, range(40)), "x"], PLAIN, Guess("string")),
+        ([*AMOUNTS, "abc"], PLAIN, Guess("decimal(18,2)")),
+        ([*AMOUNTS, "7", "abc"], PLAIN, Guess("double")),
+        ([*AMOUNTS[:18], "abc"], PLAIN, Guess("string")),
+        ([*AMOUNTS, *(["n/a"] * 3)], PLAIN, Guess("string")),
+        ([*(text.replace(".", ",") for text in AMOUNTS), "abc"], EURO, Guess("decimal(18,2)")),
+        # These are numbers of another form, or codes: most likely right, so they are kept as text.
+        ([*AMOUNTS, "1.234,50"], PLAIN, Guess("string")),
+        ([*AMOUNTS, "1.2.3"], PLAIN, Guess("string")),
+        ([*AMOUNTS, "007"], PLAIN, Guess("string")),
+        ([*(f"{n}e2" for n in range(1, 40)), "1a2"], PLAIN, Guess("string")),
         (["1-13-2025"], PLAIN, Guess("date", "M-d-yyyy")),
         (["13/13/2025"], PLAIN, Guess("string")),
         (["1", "NA", ""], CsvForm(nulls=("NA",)), Guess("bigint")),

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from windowing.ingest.columns import PinnedColumn
+from windowing.ingest.disorder import round_up, write_length
 from windowing.ingest.project import Origin, render_project
-from windowing.ingest.proposal import Proposal, propose, read_times, round_up, write_length
+from windowing.ingest.proposal import Proposal, propose
 from windowing.ingest.sniff import guess_form
+from windowing.ingest.times import read_times
 
 AT = datetime(2026, 3, 2, 10, tzinfo=UTC)
 MINUTE = 60_000_000
@@ -45,26 +47,23 @@ def test_time_key_and_id_are_found() -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "key", "advice"),
+    ("more", "key"),
     [
-        ({"part": str}, "[part]", "windows are about"),
-        ({"share": lambda n: n / 7}, "[source_file]", "windows are about"),
-        (
-            {"device": lambda n: {"Home Town": "x", "site": "ab"[n % 2], "share": n / 7}},
-            "[source_file]",
-            "windows are about, such as device.site",
-        ),
+        ({"part": str}, "[part]"),
+        ({"stop": bool, "part": str}, "[part]"),
+        ({"stop": bool}, "[stop]"),
+        ({"share": lambda n: n / 7}, "[source_file]"),
     ],
 )
 def test_a_key_that_no_column_is_for_is_one_that_a_pipeline_can_have(
-    more: dict[str, Any], key: str, advice: str
+    more: dict[str, Any], key: str
 ) -> None:
     found = [row | {"source_file": "1.csv"} for row in rows(**more)]
     for row in found:
         del row["shop"]
     proposal = proposed(found)
     assert proposal.key.value == key
-    assert proposal.key.why == f"no column groups events; choose what {advice}"
+    assert proposal.key.why == "no column groups events; choose what windows are about"
 
 
 @pytest.mark.parametrize(
@@ -80,7 +79,7 @@ def test_a_key_that_no_column_is_for_is_one_that_a_pipeline_can_have(
     ],
 )
 def test_times_of_many_kinds_are_times(column: str, value: object, written: str) -> None:
-    times = read_times(column, [value])
+    times = read_times(column, column, [value])
     assert times is not None
     assert times.written == written
 
@@ -90,7 +89,7 @@ def test_times_of_many_kinds_are_times(column: str, value: object, written: str)
     [("ts", 5), ("ts", True), ("amount", 1_772_445_900), ("at", "noon"), ("at", "12345")],
 )
 def test_others_are_none(column: str, value: object) -> None:
-    assert read_times(column, [value]) is None
+    assert read_times(column, column, [value]) is None
 
 
 def test_without_a_time_nothing_is_proposed() -> None:
@@ -107,7 +106,7 @@ def test_some_broken_times_are_told() -> None:
     found = rows()
     for n, row in enumerate(found):
         row["ordered_at"] = "soon" if n < 10 else row["ordered_at"].isoformat()
-    assert proposed(found).event_time.why == "text that is a time in 90 of 100"
+    assert proposed(found).event_time.why == "text that is a time in 90 of 100 records"
     assert proposed(found).zone is not None
 
 
