@@ -23,7 +23,7 @@ from windowing.source.managed import check_features, managed_refused
 from windowing.source.names import clash_of_columns, clash_of_parts
 from windowing.source.rewrites import Rewrite, find_rewrites
 from windowing.source.rule import CLOCK_SKEW_US
-from windowing.source.upstream import describe_unpublished
+from windowing.source.upstream import describe_missing
 from windowing.source.widening import schemas_over_time
 from windowing.spec.aggregate_description import Takes, describe_aggregate
 from windowing.spec.description import describe_window
@@ -98,19 +98,6 @@ def checked_schema(spark: SparkSession, pipeline: Pipeline) -> T.StructType:
     found = schema(spark, pipeline)
     check_features(pipeline, delta_log.known_features(spark, pipeline.source.table))
     return found
-
-
-def describe_missing(pipeline: Pipeline) -> str:
-    """What to do where there is no source table."""
-    where = f"{pipeline.file}: " if pipeline.file else ""
-    table = pipeline.source.table
-    if table.is_in_catalog:
-        how = f"a path needs a slash, as in ./{table}, and a catalog Spark's settings that name it"
-        what = f"called {table.text!r} in Spark's catalog; {how}"
-    else:
-        why = describe_unpublished(pipeline) or "create it or correct the path"
-        what = f"at {table.text!r}; {why}"
-    return f"{where}source.table: there is no Delta table {what}"
 
 
 def read(spark: SparkSession, pipeline: Pipeline, version: int | None = None) -> DataFrame:
