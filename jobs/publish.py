@@ -60,12 +60,12 @@ def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
     """
     with control_errors_explained(pipeline):
         if read_history(pipeline).newest is None:
-            return Publication(0, {})
+            return Publication(0, {}, is_new=False)
     with held_here(pipeline):
         past = read_history(pipeline)
         subject = past.newest
         if subject is None:
-            return Publication(0, {})
+            return Publication(0, {}, is_new=False)
         is_judged = accept is None and not past.shows(subject)
         if is_judged:
             subject = unpublished_validated(pipeline, past) or subject
@@ -81,7 +81,8 @@ def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
             )
         versions = hold_back(pipeline, past, subject, held)
         editions = list_editions(pipeline, versions.by_table)
-        if accept is not None or not is_shown(past, subject.run, versions):
+        is_new = accept is not None or not is_shown(past, subject.run, versions)
+        if is_new:
             kept = keep_accepted(past, held)
             acceptance = accept_failures(outcomes, accept, kept)
             changed = _find_changed(pipeline, past, editions)
@@ -90,7 +91,7 @@ def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
             crashpoint("publish.noted")
         result = _describe(pipeline, past, subject.run or 0, editions, held)
         _show(pipeline, past, editions, result)
-        return _add_changes(result, past)
+        return replace(_add_changes(result, past), is_new=is_new)
 
 
 def roll_back(pipeline: Pipeline, to: int | None, reason: str) -> RolledBack:

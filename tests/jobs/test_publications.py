@@ -102,6 +102,18 @@ def test_before_the_first_publication_there_is_none(tmp_path: Path) -> None:
     assert not made.table.local.exists()
 
 
+def test_a_second_publication_says_that_nothing_was_new(lake: PublishedLake) -> None:
+    before = answer("publish", lake, "--list")
+    printed = tidemark("publish", lake).stdout
+    name = lake.pipeline.name
+    assert printed == f"{name}: nothing was new to publish, because readers see run 3 already\n"
+    again = answer("publish", lake)
+    assert (again["changed"], again["publication"]) == (False, numbers(lake)[-1])
+    assert set(again["outputs"]) == {"hourly"}
+    assert answer("publish", lake, "--list") == before
+    assert answer("publish", lake, "--accept", "an odd day")["changed"] is True
+
+
 def test_an_earlier_publication_is_published_again(lake: PublishedLake) -> None:
     first, second, third = numbers(lake)
     before, since = lake.read(), open_delta(lake.table).version()

@@ -111,7 +111,8 @@ class Publication:
     expectations failed. `held` has the outputs that were not published, and the expectations that
     they fail. `changed_days` are by window the days that this publication changed, without outputs
     in which no row differs; None where nothing is published or that is not recorded. `changes` has
-    by window the days that each publication changed, oldest first.
+    by window the days that each publication changed, oldest first. `is_new` is whether readers saw
+    anything else before the command.
     """
 
     run: int
@@ -123,6 +124,7 @@ class Publication:
     watermark: str | None = None
     changed_days: Mapping[str, Days] | None = None
     changes: Mapping[str, Sequence[ShownChange]] = field(default_factory=dict)
+    is_new: bool = True
 
     def as_json(self) -> dict[str, object]:
         """The publication as plain JSON values."""
@@ -131,7 +133,12 @@ class Publication:
             for window, shown in self.outputs.items()
         }
         changed = plain(self.changed_days)
-        return {**self.as_pointer(), "outputs": outputs, "changed_days": changed}
+        return {
+            **self.as_pointer(),
+            "outputs": outputs,
+            "changed_days": changed,
+            "changed": self.is_new,
+        }
 
     def as_pointer(self) -> dict[str, object]:
         """What the pointer says of it, as plain JSON values: no history."""
