@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from jobs.cli.changed_spec import tell_changed_spec
 from jobs.cli.format import how_many, window_cell
 from jobs.cli.options import (
     common,
@@ -85,6 +86,7 @@ def show(
         printer.data(columns, rows, title)
         printer.line(how_many(seen.rows))
     printer.finish({"pipeline": pipeline.name, "window": window, **seen.as_json()})
+    tell_changed_spec(pipeline)
 
 
 def _window_table(found: "Rows", keys: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
