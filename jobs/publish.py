@@ -21,6 +21,7 @@ from jobs.publication.editions import (
     list_newest_of_left,
     show_editions,
 )
+from jobs.validation.alarming import advise_on_rows
 from jobs.validation.publishable import (
     Versions,
     accept_failures,
@@ -245,10 +246,11 @@ def _choose_held(
         return {w.name: broken[w.name] for w in pipeline.windows if w.name in broken}
     failed = [f"{window}: {each}" for window, rules in broken.items() for each in rules]
     if failed:
+        rules = {each for broken_rules in broken.values() for each in broken_rules}
         raise ExpectationsFailed(
             f"{pipeline.name}: nothing published, run {subject.run} breaks {len(failed)} "
-            f"critical expectations ({'; '.join(failed[:3])}); see the rows with "
-            "`tidemark validate --failing`, repair the data, or publish with --accept REASON"
+            f"critical expectations ({'; '.join(failed[:3])}); "
+            f"{advise_on_rows(pipeline, rules)}repair the data, or publish with --accept REASON"
         )
     return {}
 
