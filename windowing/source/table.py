@@ -1,7 +1,7 @@
 """The Delta source: its identity, its commits, and whether its columns still fit the spec."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
@@ -80,6 +80,14 @@ The clock of a named zone may show one time twice, so a zone is an offset.
 
 _Problem = tuple[str, str]
 """A field and what is wrong with it."""
+
+
+class _Types(dict[str, T.DataType]):
+    """The types of all columns by name; `stored` are those columns that are not computed."""
+
+    def __init__(self, found: T.StructType, computed: Collection[str]) -> None:
+        super().__init__((field.name, field.dataType) for field in found.fields)
+        self.stored = sorted(name for name in self if name not in computed)
 
 
 def schema(spark: SparkSession, pipeline: Pipeline) -> T.StructType:
@@ -223,7 +231,7 @@ def _lost_versions(
 
 def _find_problems(pipeline: Pipeline, found: T.StructType) -> Iterator[_Problem | None]:
     source = pipeline.source
-    types = {field.name: field.dataType for field in found.fields}
+    types = _Types(found, source.computed)
     yield clash_of_columns(source, list(types))
     if source.event_time.column:
         yield _check_type_of_time(source, types)
@@ -242,13 +250,13 @@ def _find_problems(pipeline: Pipeline, found: T.StructType) -> Iterator[_Problem
         yield _check_window(window, types)
 
 
-def _check_type_of_time(source: Source, types: dict[str, T.DataType]) -> _Problem | None:
+def _check_type_of_time(source: Source, types: _Types) -> _Problem | None:
     name = source.event_time.column or ""
     allowed = _SUMMED if source.event_time.unit else _TIMES
     return _check_type("source.event_time", name, types, allowed)
 
 
-def _check_zone(source: Source, types: dict[str, T.DataType]) -> _Problem | None:
+def _check_zone(source: Source, types: _Types) -> _Problem | None:
     """What is wrong where event times have no zone and the spec names none."""
     name = source.event_time.column or ""
     is_naive = isinstance(types.get(name), (T.TimestampNTZType, T.StringType, T.DateType))
@@ -258,7 +266,7 @@ def _check_zone(source: Source, types: dict[str, T.DataType]) -> _Problem | None
     return "source.zone", f"{name!r} contains times without a zone; {how}"
 
 
-def _check_window(window: Window, types: dict[str, T.DataType]) -> _Problem | None:
+def _check_window(window: Window, types: _Types) -> _Problem | None:
     """What is wrong with the columns that end windows."""
     for column in describe_window(window).read_columns:
         field = f"windows.{window.name}.{column.field}"
@@ -278,7 +286,7 @@ def _check_condition(aggregate: Aggregate, found: T.StructType) -> _Problem | No
     return None
 
 
-def _check_aggregate(aggregate: Aggregate, types: dict[str, T.DataType]) -> _Problem | None:
+def _check_aggregate(aggregate: Aggregate, types: _Types) -> _Problem | None:
     if aggregate.column is None:
         return None
     field = f"aggregates.{aggregate.name}"
@@ -290,10 +298,10 @@ def _check_aggregate(aggregate: Aggregate, types: dict[str, T.DataType]) -> _Pro
 
 
 def _check_type(
-    field: str, column: str, types: dict[str, T.DataType], allowed: tuple[type[T.DataType], ...]
+    field: str, column: str, types: _Types, allowed: tuple[type[T.DataType], ...]
 ) -> _Problem | None:
     if column not in types:
-        return field, f"the source has no column {column!r}; it has {', '.join(sorted(types))}"
+        return field, f"the source has no column {column!r}; it has {', '.join(types.stored)}"
     if isinstance(types[column], allowed):
         return None
     names = ", ".join(sorted({t.typeName() for t in allowed}))
