@@ -79,6 +79,9 @@ def show(
     seen = show_windows(session, pipeline, chosen, wanted, published=published, as_of=as_of)
     if seen.version is None:
         printer.line(f"{pipeline.name}: no rows, because {seen.missing}")
+    elif wanted_keys and not seen.rows.total:
+        there = " there" if start or end else ""
+        printer.line(f"{pipeline.name}.{window}: no row has this key{there}")
     else:
         watermark = instant_us(seen.version.watermark_us)
         title = f"{pipeline.name}.{window}, version {seen.version.number}, watermark {watermark}"
