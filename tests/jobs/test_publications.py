@@ -191,8 +191,22 @@ def test_what_was_erased_or_respecified_is_not_undone(lake: PublishedLake, step:
     past = read_history(lake.pipeline)
     after = LedgerEntry(step, run=3, at=1, versions={"hourly": 3})
     record_entries(lake.pipeline, past, [after])
-    with pytest.raises(UsageError, match="can't be published again, because"):
+    refused = "can't be published again, because .*; none of before can"
+    with pytest.raises(UsageError, match=f"{refused}, so repair the rows in the source"):
         roll_back(lake.pipeline, numbers(lake)[0], "wrong fares")
+
+
+def test_what_can_be_published_again_is_named_where_another_can_not(lake: PublishedLake) -> None:
+    first = numbers(lake)[0]
+    after = LedgerEntry(EVOLVE_DONE, run=3, at=1, versions={"hourly": 3})
+    record_entries(lake.pipeline, read_history(lake.pipeline), [after])
+    lake.run({("EWR", 1): 11})
+    lake.publish()
+    lake.run({("EWR", 1): 12})
+    lake.publish()
+    since = numbers(lake)[3]
+    with pytest.raises(UsageError, match=rf"; {since} can be: `tidemark publish \S+ --rollback "):
+        roll_back(lake.pipeline, first, "wrong fares")
 
 
 def test_what_an_erasure_has_left_is_published_again(lake: PublishedLake) -> None:
