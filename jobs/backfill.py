@@ -28,7 +28,7 @@ from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import MAINTAIN_DONE, LedgerEntry
 from windowing.ledger.table import read_history
 from windowing.report.changed import describe_steps
-from windowing.report.rule import RunReport, run_report
+from windowing.report.rule import RunReport, list_caught_up, run_report
 from windowing.report.text import plain_fields
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta_log
@@ -105,9 +105,8 @@ def backfill(
             done_entries.append(done)
     progress(len(bounds), len(bounds))
     names = [w.name for w in pipeline.windows]
-    found = run_report(
-        past.last_run, len(bounds), sum_entry_counts(done_entries), past.watermark, names
-    )
+    counts = sum_entry_counts(done_entries)
+    found = run_report(past.last_run, len(bounds), counts, past.watermark, names)
     newest = delta_log.version(spark, pipeline.source.table)
     unread = newest - read_version(pipeline, past)
     return replace(
@@ -115,6 +114,7 @@ def backfill(
         evolved=pending_spec_changes(pipeline, left),
         versions_unread=unread,
         changed_days=describe_steps([done.counts for done in done_entries], pipeline.windows),
+        caught_up=list_caught_up(counts, names),
     )
 
 

@@ -21,6 +21,7 @@ from jobs.publication.editions import (
     list_newest_of_left,
     show_editions,
 )
+from jobs.validation.alarming import advise_on_rows
 from jobs.validation.publishable import (
     Versions,
     accept_failures,
@@ -60,12 +61,12 @@ def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
     """
     with control_errors_explained(pipeline):
         if read_history(pipeline).newest is None:
-            return Publication(0, {})
+            return Publication(0, {}, is_new=False)
     with held_here(pipeline):
         past = read_history(pipeline)
         subject = past.newest
         if subject is None:
-            return Publication(0, {})
+            return Publication(0, {}, is_new=False)
         is_judged = accept is None and not past.shows(subject)
         if is_judged:
             subject = unpublished_validated(pipeline, past) or subject
@@ -81,7 +82,8 @@ def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
             )
         versions = hold_back(pipeline, past, subject, held)
         editions = list_editions(pipeline, versions.by_table)
-        if accept is not None or not is_shown(past, subject.run, versions):
+        is_new = accept is not None or not is_shown(past, subject.run, versions)
+        if is_new:
             kept = keep_accepted(past, held)
             acceptance = accept_failures(outcomes, accept, kept)
             changed = _find_changed(pipeline, past, editions)
@@ -90,7 +92,7 @@ def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
             crashpoint("publish.noted")
         result = _describe(pipeline, past, subject.run or 0, editions, held)
         _show(pipeline, past, editions, result)
-        return _add_changes(result, past)
+        return replace(_add_changes(result, past), is_new=is_new)
 
 
 def roll_back(pipeline: Pipeline, to: int | None, reason: str) -> RolledBack:
@@ -244,10 +246,11 @@ def _choose_held(
         return {w.name: broken[w.name] for w in pipeline.windows if w.name in broken}
     failed = [f"{window}: {each}" for window, rules in broken.items() for each in rules]
     if failed:
+        rules = {each for broken_rules in broken.values() for each in broken_rules}
         raise ExpectationsFailed(
             f"{pipeline.name}: nothing published, run {subject.run} breaks {len(failed)} "
-            f"critical expectations ({'; '.join(failed[:3])}); see the rows with "
-            "`tidemark validate --failing`, repair the data, or publish with --accept REASON"
+            f"critical expectations ({'; '.join(failed[:3])}); "
+            f"{advise_on_rows(pipeline, rules)}repair the data, or publish with --accept REASON"
         )
     return {}
 

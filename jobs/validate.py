@@ -14,7 +14,7 @@ from expectations.law import law_of
 from expectations.outcome import NO_VALIDATION, Facts, Outcome, Standing, Validation
 from expectations.places import docs_of, suites_of
 from expectations.table import record_outcomes
-from jobs.diagnosis.spec_changes import spec_difference
+from jobs.diagnosis.spec_changes import check_kept_names, spec_difference
 from jobs.locking import lock
 from jobs.microbatch.context import RunContext, context_after
 from jobs.recompute.totals import count_accepted, count_partly_late
@@ -57,13 +57,15 @@ def validate(spark: SparkSession, pipeline: Pipeline, suites: Path | None = None
     A failed expectation is a result, not an error. The suite is read from `suites`, else from the
     folder `expectations` beside the spec, else from the shipped ones. What `publish` was told to
     accept stays accepted as long as it is the same rows that fail. Before the first finished run
-    nothing is evaluated. Raises SpecError for an invalid suite file.
+    nothing is evaluated. Raises SpecError for an invalid suite file, and StateRefused where the
+    spec describes under a name something else than what was made under it.
     """
     with lock.writer(spark, pipeline):
         past = read_history(pipeline)
         subject = past.newest
         if subject is None:
             return NO_VALIDATION
+        check_kept_names(pipeline, past)
         shown: dict[str, DataFrame] = {}
         for window in pipeline.windows:
             version = subject.versions.get(window.name)

@@ -14,6 +14,7 @@ from jobs.console import Printer, show_progress
 from windowing.doctor.rule import name_command
 from windowing.errors import ExpectationsFailed, UsageError
 from windowing.report.text import count, interval
+from windowing.spec.words import join_names
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -227,6 +228,9 @@ def _backfill_range(
     printer.line(
         f"{pipeline.name}, backfill of {interval(start, end)}: {_describe_reprocessed(report)}"
     )
+    if report.caught_up:
+        now = join_names(f"{name} {n:,}" for name, n in report.caught_up.items())
+        printer.line(f"partly late events that count fully now: {now}")
     if report.erased:
         rows = count(report.erased, "row")
         printer.line(f"{rows} of the range left out, because the key was erased")
@@ -236,7 +240,9 @@ def _backfill_range(
         versions = count(report.versions_unread, "version")
         printer.line(
             f"{pipeline.source.table} has {versions} that this backfill did not read; "
-            f"{name_command(pipeline, 'backfill', '--source newest')} reads the newest"
+            f"{name_command(pipeline, 'run')} reads what was appended, and "
+            f"{name_command(pipeline, 'backfill', '--source newest')} follows rows that were "
+            "updated or deleted, too"
         )
     return report
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from jobs.cli.changed_spec import tell_changed_spec
 from jobs.cli.format import window_cell
 from jobs.cli.options import common, limit_option
 from jobs.console import Printer
@@ -51,6 +52,7 @@ def diff(
     for name, difference in found.outputs.items():
         _print_difference(printer, pipeline, name, difference)
     printer.finish({"pipeline": pipeline.name, **found.as_json()})
+    tell_changed_spec(pipeline)
 
 
 def _describe_side(side: "Side") -> str:

@@ -134,7 +134,10 @@ def _read_key(pipeline: "Pipeline", keys: tuple[str, ...]) -> Mapping[str, str]:
 
 
 def _describe_erased(pipeline: "Pipeline", what: str, done: "Erased") -> list[str]:
-    sentences = [f"Rows of this {what} are kept out from now on; --lift with it ends that."]
+    sentences = []
+    if not any(done.rows.values()) and not done.source_rows:
+        sentences.append(f"No row of the pipeline had this {what}.")
+    sentences.append(f"Rows of this {what} are kept out from now on; --lift with it ends that.")
     if done.windows:
         sentences.append(
             "Readers of what is published see the windows without it; "

@@ -66,8 +66,10 @@ def print_nulls(printer: Printer, report: "RunReport") -> None:
 
 def describe_alarm(alarm: "Alarm") -> str:
     """An alarm as a line, with what follows from it where the spec holds outputs for it."""
-    held = f"; this is beyond alarms.{alarm.name}, so nothing is published" if alarm.holds else ""
-    return f"alarm: {alarm.text}{held}"
+    if not alarm.holds:
+        return f"alarm: {alarm.text}"
+    limit = f"alarms.{alarm.name}: {alarm.limit}"
+    return f"alarm: {alarm.text}; this is beyond {limit}, so nothing is published"
 
 
 def print_changes(printer: Printer, report: "RunReport | Checked | Erased") -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from jobs.cli.changed_spec import tell_changed_spec
 from jobs.cli.format import window_cell
 from jobs.cli.options import (
     Instant,
@@ -87,6 +88,7 @@ def history(
     found = read_history(session, pipeline, chosen, wanted, events)
     _print_histories(printer, pipeline, window, found)
     printer.finish({"pipeline": pipeline.name, "window": window, **found.as_json()})
+    tell_changed_spec(pipeline)
 
 
 def _print_histories(

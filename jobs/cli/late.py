@@ -69,8 +69,11 @@ def late(
         session = open_to_read(choose_for_tables(pipeline))
         wanted = Wanted(wanted_keys, start, end, not reverse, limit)
         found = show_refused(session, pipeline, wanted_outcomes, wanted, as_of)
-    counts = [f"{n:,} {outcome}" for outcome, n in found.counts.items()]
-    printer.line(f"{pipeline.name}: {', '.join(counts)}")
+    if found.missing is None:
+        counts = [f"{n:,} {outcome}" for outcome, n in found.counts.items()]
+        printer.line(f"{pipeline.name}: {', '.join(counts)}")
+    else:
+        printer.line(f"{pipeline.name}: no refused rows, because {found.missing}")
     if found.rows:
         names = list(pipeline.source.key)
         if pipeline.source.event_id:
@@ -83,13 +86,15 @@ def late(
 def _find_none_refused(pipeline: "Pipeline", outcomes: Sequence[str]) -> "Refused | None":
     """The answer where no row had one of `outcomes` yet, which is known without a JVM."""
     from windowing.admit.table import REFUSED
+    from windowing.ledger.table import LEDGER
     from windowing.report.rows import Refused
     from windowing.storage.kept_open import has_commit
 
     for table, its in REFUSED.items():
         if {*its} & {*outcomes} and has_commit(pipeline.table(table)):
             return None
-    return Refused(dict.fromkeys(outcomes, 0), ())
+    missing = None if has_commit(pipeline.table(LEDGER)) else "there is no run yet"
+    return Refused(dict.fromkeys(outcomes, 0), (), missing)
 
 
 def _refused_cells(row: Mapping[str, Any], names: Sequence[str]) -> list[Any]:

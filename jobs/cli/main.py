@@ -92,7 +92,17 @@ class Tidemark(click.Group):
         except Exception as error:
             if debugging(ctx):
                 traceback.print_exception(error)
+            if _follows_interrupt(error):
+                raise KeyboardInterrupt from error
             raise (explain_ended_jvm(ctx, error) or explain_error(error)) from error
+
+
+def _follows_interrupt(error: BaseException) -> bool:
+    """Whether something failed because of Ctrl-C, such as a tidying up that needs the JVM."""
+    earlier = error.__context__
+    return earlier is not None and (
+        isinstance(earlier, KeyboardInterrupt) or _follows_interrupt(earlier)
+    )
 
 
 def _open_missing_streams() -> None:

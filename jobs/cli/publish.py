@@ -89,7 +89,11 @@ def _publish(pipeline: "Pipeline", printer: Printer, accept: str | None) -> None
         printer.line(f"{pipeline.name}: nothing is published, because there is no run yet")
         printer.finish(published.as_json())
         return
-    _print_outputs(printer, published, f"{pipeline.name}, published run {published.run}")
+    if published.is_new:
+        _print_outputs(printer, published, f"{pipeline.name}, published run {published.run}")
+    else:
+        already = f"because readers see run {published.run} already"
+        printer.line(f"{pipeline.name}: nothing was new to publish, {already}")
     for window, broken in published.held.items():
         shown = published.outputs.get(window)
         seen = f"run {shown['run']}" if shown else "nothing of it"

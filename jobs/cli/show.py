@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from jobs.cli.changed_spec import tell_changed_spec
 from jobs.cli.format import how_many, window_cell
 from jobs.cli.options import (
     common,
@@ -78,6 +79,9 @@ def show(
     seen = show_windows(session, pipeline, chosen, wanted, published=published, as_of=as_of)
     if seen.version is None:
         printer.line(f"{pipeline.name}: no rows, because {seen.missing}")
+    elif wanted_keys and not seen.rows.total:
+        there = " there" if start or end else ""
+        printer.line(f"{pipeline.name}.{window}: no row has this key{there}")
     else:
         watermark = instant_us(seen.version.watermark_us)
         title = f"{pipeline.name}.{window}, version {seen.version.number}, watermark {watermark}"
@@ -85,6 +89,7 @@ def show(
         printer.data(columns, rows, title)
         printer.line(how_many(seen.rows))
     printer.finish({"pipeline": pipeline.name, "window": window, **seen.as_json()})
+    tell_changed_spec(pipeline)
 
 
 def _window_table(found: "Rows", keys: Sequence[str]) -> tuple[list[str], list[list[Any]]]:

@@ -3,9 +3,7 @@
 import logging
 import os
 import re
-import signal
 import subprocess
-import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -71,7 +69,7 @@ def start_session(profile: "Profile") -> "SparkSession":
 
 def _start_session(profile: "Profile") -> "SparkSession":
     if debugging():
-        return _let_ctrl_c_end(_make_session(profile))
+        return _make_session(profile)
     context = click.get_current_context()
     context.with_resource(_silence_logs())
     with redirected_stdio() as jvm_output:
@@ -81,7 +79,7 @@ def _start_session(profile: "Profile") -> "SparkSession":
         from pyspark.errors import PySparkRuntimeError
 
         try:
-            return _let_ctrl_c_end(_make_session(profile))
+            return _make_session(profile)
         except PySparkRuntimeError as error:
             jvm_output.seek(0)
             printed = jvm_output.read().decode(errors="replace")
@@ -90,19 +88,11 @@ def _start_session(profile: "Profile") -> "SparkSession":
 
 def _make_session(profile: "Profile") -> "SparkSession":
     from jobs.session import is_chosen, spark_session
+    from windowing.storage.spark_internals import ctrl_c_kept
 
-    return spark_session(**{n: value for n, value in profile.items() if not is_chosen(n)})
-
-
-def _let_ctrl_c_end(session: "SparkSession") -> "SparkSession":
-    """Restores Python's handler of Ctrl-C, which ends whatever waits for the JVM.
-
-    PySpark's own handler first asks the JVM to cancel its jobs, on the connection that is waiting.
-    """
-    # Only the main thread may set a handler.
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    return session
+    # Ctrl-C ends whatever waits for the JVM.
+    with ctrl_c_kept():
+        return spark_session(**{n: value for n, value in profile.items() if not is_chosen(n)})
 
 
 def _explain_no_jvm(printed: str) -> str:

@@ -48,7 +48,8 @@ def validate(
     from jobs.validation.validated import find_validation
 
     probe_lock(pipeline)
-    recorded = None if again else find_validation(pipeline)
+    known = find_validation(pipeline)
+    recorded = None if again else known
     session = None
     if recorded is None or (failing and recorded.failed):
         session = _open_session(pipeline)

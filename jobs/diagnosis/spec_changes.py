@@ -77,11 +77,8 @@ def check_spec_change(pipeline: Pipeline, past: LedgerExcerpt) -> None:
     Windows and aggregates may be added and removed while no step is left open. Whatever keeps its
     name has to stay what it is.
     """
+    check_kept_names(pipeline, past)
     found = spec_difference(pipeline, past)
-    changed = (*found.changed, *_find_reused_names(pipeline, past, found))
-    if changed:
-        differ = f"{join_names(changed)} differ from what made the state in {pipeline.root}"
-        raise spec_refused(pipeline, differ + _advise_on_names(found))
     if not found:
         return
     if past.period is not None:
@@ -101,6 +98,24 @@ def check_spec_change(pipeline: Pipeline, past: LedgerExcerpt) -> None:
             pipeline,
             f"{names} changed, but events whose time is their arrival can't be reprocessed",
         )
+
+
+def check_kept_names(pipeline: Pipeline, past: LedgerExcerpt) -> None:
+    """StateRefused where something in the spec has a name that something else had before.
+
+    What was made under that name is not what the spec describes.
+    """
+    changed = list_changed_names(pipeline, past)
+    if changed:
+        found = spec_difference(pipeline, past)
+        differ = f"{join_names(changed)} differ from what made the state in {pipeline.root}"
+        raise spec_refused(pipeline, differ + _advise_on_names(found))
+
+
+def list_changed_names(pipeline: Pipeline, past: LedgerExcerpt) -> tuple[str, ...]:
+    """What in the spec has a name that something else had before, such as `windows.daily`."""
+    found = spec_difference(pipeline, past)
+    return (*found.changed, *_find_reused_names(pipeline, past, found))
 
 
 def spec_refused(pipeline: Pipeline, problem: str) -> StateRefused:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
+from windowing.doctor.rule import name_command
 from windowing.errors import UsageError
 from windowing.grid.zone import moment
 from windowing.ledger.history import LedgerHistory
@@ -55,9 +56,23 @@ def choose_earlier(pipeline: Pipeline, past: LedgerHistory, number: int | None) 
         what = _UNDONE.get(undone.step, "rows were erased")
         raise UsageError(
             f"{pipeline.name}: publication {chosen.seq} can't be published again, because {what} "
-            f"since then ({instant_us(undone.at)})"
+            f"since then ({instant_us(undone.at)}); {_advise_on_earlier(pipeline, past, now)}"
         )
     return chosen
+
+
+def _advise_on_earlier(pipeline: Pipeline, past: LedgerHistory, now: LedgerEntry) -> str:
+    """What can be done in place of a publication that can't be undone."""
+    others = [each for each in past.publications if not has_same_outputs(pipeline, each, now)]
+    possible = [each.seq for each in others if find_undone(past, each) is None]
+    if possible:
+        words = (f"--rollback {possible[-1]}", "--reason REASON")
+        return f"{possible[-1]} can be: {name_command(pipeline, 'publish', *words)}"
+    backfill = name_command(pipeline, "backfill")
+    return (
+        f"none of before can, so repair the rows in the source, {backfill} their event times, "
+        "then validate and publish"
+    )
 
 
 def has_same_outputs(pipeline: Pipeline, one: LedgerEntry, other: LedgerEntry) -> bool:

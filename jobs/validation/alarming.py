@@ -3,15 +3,19 @@
 ledger -> alarms of the runs since the last publication -> a failed outcome for each output
 """
 
+from collections.abc import Collection
+
 from expectations.outcome import CRITICAL, Outcome
+from windowing.doctor.rule import name_command
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import LedgerEntry
 from windowing.report.alarms import MAX_AGE, QUARANTINED, ROWS_FACTOR, Raised, list_alarms
 from windowing.spec.pipeline import Alarms, Pipeline
 
 _SUITE = "builtin"
+_NOT_QUARANTINED = "rows_are_not_quarantined"
 _NAMES = {
-    QUARANTINED: "rows_are_not_quarantined",
+    QUARANTINED: _NOT_QUARANTINED,
     MAX_AGE: "event_times_are_not_too_old",
     ROWS_FACTOR: "rows_are_as_many_as_usual",
 }
@@ -44,8 +48,22 @@ def find_holding(
     return tuple(outcomes)
 
 
+def advise_on_rows(pipeline: Pipeline, broken: Collection[str]) -> str:
+    """What shows the rows that break these expectations, as the begin of a list of advice.
+
+    It is empty where no row is to blame, as with an alarm of how many there are.
+    """
+    commands = []
+    if not {*_NAMES.values(), _LOST}.issuperset(broken):
+        commands.append(name_command(pipeline, "validate", "--failing"))
+    if _NOT_QUARANTINED in broken:
+        commands.append(name_command(pipeline, "late", "--outcome quarantined"))
+    return f"see the rows with {' and '.join(commands)}, " if commands else ""
+
+
 def _to_outcome(window: str, raised: Raised) -> Outcome:
     alarm = raised.alarm
-    detail = f"run {raised.run}: {alarm.text}, which is beyond alarms.{alarm.name}"
+    limit = f"alarms.{alarm.name}: {alarm.limit}"
+    detail = f"run {raised.run}: {alarm.text}, which is beyond {limit}"
     name = _NAMES.get(alarm.name, _LOST)
     return Outcome(window, _SUITE, name, CRITICAL, False, f"run {raised.run}", detail)

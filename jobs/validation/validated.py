@@ -16,6 +16,7 @@ from pathlib import Path
 from expectations.outcome import NO_VALIDATION, Facts, Validation
 from expectations.places import docs_of, read_suite, site_directory, suites_of
 from expectations.table import read_validation
+from jobs.diagnosis.spec_changes import check_kept_names
 from jobs.validation.alarming import find_holding
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import LedgerEntry
@@ -33,13 +34,14 @@ def find_validation(pipeline: Pipeline) -> Validation | None:
     """What a validation of the newest versions would find, where it was recorded by one.
 
     None where the last one followed from anything else, such as another suite, or where its Data
-    Docs are gone.
+    Docs are gone. Raises StateRefused where the spec is not the one that made them, as `run` does.
     """
     try:
         past = read_history(pipeline)
         subject = past.newest
         if subject is None:
             return NO_VALIDATION
+        check_kept_names(pipeline, past)
         basis = digest_basis(pipeline, past, subject, suites_of(pipeline))
         outcomes = () if basis is None else read_validation(pipeline, subject, basis)
     except control.TableError:

@@ -111,7 +111,7 @@ MISSED = dict.fromkeys(re.findall(r"(\w+):", frame._MISSED_TYPE), "2013-01-01T06
 
 AT, LATER = datetime(2013, 1, 1, 5, tzinfo=UTC), datetime(2013, 1, 1, 6, 0, 0, 5, UTC)
 CHANGES = {"hourly": Changed(1, 2, 3)}
-ALARM = Alarm("quarantined", "5 of 9 rows were quarantined", 5, holds=True)
+ALARM = Alarm("quarantined", "5 of 9 rows were quarantined", 5, holds=True, limit="0.1")
 DAYS = {"hourly": Days(((date(2013, 1, 1),) * 2,), ((AT, LATER),))}
 RAN = RunReport(
     2, 1, 9, 6, 1, 1, 1, AT, CHANGES, 1, ("windows.hourly",), {"delay": 3, "source.where": 1},

@@ -391,3 +391,15 @@ def test_what_a_killed_check_left_goes_with_maintenance_and_a_run_left_open_come
     lab.go()
     lab.truth.run(landed, ARRIVAL)
     lab.check()
+
+
+@pytest.mark.slow
+def test_the_report_counts_the_partly_late_events_that_a_window_had_missed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    windows = (Tumbling("hourly", HOUR), Tumbling("daily", DAY))
+    lab = Lab(spark, tmp_path, windows, lateness=0, delay=0, shows=FEW)
+    lab.run(events("first", (5, 90)))
+    lab.run(events("behind", (6, 7, 91)))
+    assert lab.backfill(BASE, BASE + DAY).caught_up == {"hourly": 2}
+    assert lab.backfill(BASE, BASE + DAY).caught_up == {}

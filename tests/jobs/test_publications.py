@@ -102,6 +102,18 @@ def test_before_the_first_publication_there_is_none(tmp_path: Path) -> None:
     assert not made.table.local.exists()
 
 
+def test_a_second_publication_says_that_nothing_was_new(lake: PublishedLake) -> None:
+    before = answer("publish", lake, "--list")
+    printed = tidemark("publish", lake).stdout
+    name = lake.pipeline.name
+    assert printed == f"{name}: nothing was new to publish, because readers see run 3 already\n"
+    again = answer("publish", lake)
+    assert (again["changed"], again["publication"]) == (False, numbers(lake)[-1])
+    assert set(again["outputs"]) == {"hourly"}
+    assert answer("publish", lake, "--list") == before
+    assert answer("publish", lake, "--accept", "an odd day")["changed"] is True
+
+
 def test_an_earlier_publication_is_published_again(lake: PublishedLake) -> None:
     first, second, third = numbers(lake)
     before, since = lake.read(), open_delta(lake.table).version()
@@ -179,8 +191,22 @@ def test_what_was_erased_or_respecified_is_not_undone(lake: PublishedLake, step:
     past = read_history(lake.pipeline)
     after = LedgerEntry(step, run=3, at=1, versions={"hourly": 3})
     record_entries(lake.pipeline, past, [after])
-    with pytest.raises(UsageError, match="can't be published again, because"):
+    refused = "can't be published again, because .*; none of before can"
+    with pytest.raises(UsageError, match=f"{refused}, so repair the rows in the source"):
         roll_back(lake.pipeline, numbers(lake)[0], "wrong fares")
+
+
+def test_what_can_be_published_again_is_named_where_another_can_not(lake: PublishedLake) -> None:
+    first = numbers(lake)[0]
+    after = LedgerEntry(EVOLVE_DONE, run=3, at=1, versions={"hourly": 3})
+    record_entries(lake.pipeline, read_history(lake.pipeline), [after])
+    lake.run({("EWR", 1): 11})
+    lake.publish()
+    lake.run({("EWR", 1): 12})
+    lake.publish()
+    since = numbers(lake)[3]
+    with pytest.raises(UsageError, match=rf"; {since} can be: `tidemark publish \S+ --rollback "):
+        roll_back(lake.pipeline, first, "wrong fares")
 
 
 def test_what_an_erasure_has_left_is_published_again(lake: PublishedLake) -> None:

@@ -38,7 +38,8 @@ def trips(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Trip
     trips("run", "--validate")
     (broken,) = failed(trips, code=3)
     assert (broken["expectation"], broken["accepted"]) == (BETWEEN, None)
-    assert "tidemark validate --failing" in trips("publish", code=3).stderr
+    failing = f"see the rows with `tidemark validate {trips.spec} --failing`, repair"
+    assert failing in trips("publish", code=3).stderr
     trips("publish", "--accept", "two cars are usual")
     return trips
 

@@ -69,7 +69,7 @@ def _above_the_limit_nothing_is_published(spark: SparkSession, pipeline: Pipelin
     found = validate(spark, pipeline)
     (broken,) = found.failed
     assert (broken.window, broken.expectation) == ("hourly", "rows_are_not_quarantined")
-    assert broken.detail == f"run 2: {TOLD}, which is beyond alarms.quarantined"
+    assert broken.detail == f"run 2: {TOLD}, which is beyond alarms.quarantined: 0.3"
     recorded = find_validation(pipeline)
     assert recorded is not None and recorded.failed == found.failed
     with pytest.raises(ExpectationsFailed, match="rows_are_not_quarantined") as refused:

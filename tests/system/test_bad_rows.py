@@ -429,6 +429,7 @@ def test_an_empty_source_is_a_run_of_nothing(spark: SparkSession, tmp_path: Path
         "versions_unread": 0,
         "alarms": [],
         "changed_days": {},
+        "caught_up": {},
     }  # fmt: skip
     assert source.hours("n") == []
     assert [entry.step for entry in read_history(source.pipeline).entries] == ["skip"]

@@ -61,13 +61,17 @@ def test_a_source_that_a_catalog_manages_is_refused(
             {"event_time": "when"},
             "source.event_time: the source has no column 'when'; it has id, key, ts, value",
         ),
+        (
+            {"event_time": "when", "columns": {"amount": "value * 2"}},
+            "source.event_time: the source has no column 'when'; it has id, key, ts, value$",
+        ),
         ({"key": ["place"]}, "source.key: the source has no column 'place'"),
         ({"event_id": "uuid"}, "source.event_id: the source has no column 'uuid'"),
         ({"order_by": ["seq"]}, "source.order_by: the source has no column 'seq'"),
         ({"event_time": "value"}, "source.event_time: 'value' is of type bigint; allowed are"),
         ({"event_time": "id"}, "source.zone: 'id' contains times without a zone; name it"),
     ],
-    ids=["event_time", "key", "event_id", "order_by", "type", "zone"],
+    ids=["event_time", "computed", "key", "event_id", "order_by", "type", "zone"],
 )
 def test_a_spec_that_does_not_fit_the_source_is_a_spec_error(
     idle: Source, change: dict[str, Any], sentence: str

@@ -380,7 +380,7 @@ def test_the_command_says_what_it_followed_and_what_it_left(
     range_ = ("--from", "2026-01-05T04:00", "--to", "2026-01-05T05:00")
     unread = run_command(lab, "backfill", *range_)
     assert unread.exit_code == 0, unread.stderr
-    assert "has 1 version that this backfill did not read; `tidemark backfill" in unread.stdout
+    assert "has 1 version that this backfill did not read; `tidemark run " in unread.stdout
     done = run_command(lab, "backfill", *range_, "--source", "newest")
     assert done.exit_code == 0, done.stderr
     lines = [line.strip() for line in done.stdout.splitlines()]

@@ -45,7 +45,7 @@ def counted(
 def test_a_pipeline_is_run_validated_published_and_read(
     spark: SparkSession, pipeline: tidemark.Pipeline
 ) -> None:
-    assert tidemark.publish(pipeline) == tidemark.Publication(0, {})
+    assert tidemark.publish(pipeline) == tidemark.Publication(0, {}, is_new=False)
     report = tidemark.run(spark, pipeline)
     assert (report.read, report.accepted, report.quarantined) == (4, 3, 1)
     assert report.windows == {"hourly": tidemark.Changed(inserted=2)}

@@ -22,7 +22,8 @@ from windowing.errors import SourceMissing
 from windowing.location import Location
 from windowing.source.arrivals import Arrival, list_removed, read_arrival
 from windowing.source.frame import NAIVE, read_event_time, shape_rows
-from windowing.source.table import checked_schema, describe_missing
+from windowing.source.table import checked_schema
+from windowing.source.upstream import describe_missing
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta, delta_log
 from windowing.storage.kept_open import newest_version, read_commit_text

@@ -50,13 +50,15 @@ class RunFigures:
 class Alarm:
     """A figure of a run that is wrong most likely, and whether the spec holds outputs for it.
 
-    `figure` are the rows that it is about, or an event time in microseconds.
+    `figure` are the rows that it is about, or an event time in microseconds. `limit` is what the
+    spec allows where it holds, as it is written there.
     """
 
     name: str
     text: str
     figure: int
     holds: bool
+    limit: str | None = None
 
     def as_json(self) -> dict[str, object]:
         """The alarm as plain JSON values."""
@@ -141,7 +143,7 @@ def _judge_quarantined(figures: RunFigures, limit: float | None) -> Iterator[Ala
     is_beyond, holds = _exceeds(figures.quarantined, figures.read, limit)
     if is_beyond:
         text = f"{_some_of(figures.quarantined, figures.read)} quarantined"
-        yield Alarm(QUARANTINED, text, figures.quarantined, holds)
+        yield Alarm(QUARANTINED, text, figures.quarantined, holds, _write(limit, holds=holds))
 
 
 def _judge_lost_values(figures: RunFigures, limit: float | None) -> Iterator[Alarm]:
@@ -155,7 +157,7 @@ def _judge_lost_values(figures: RunFigures, limit: float | None) -> Iterator[Ala
     is_beyond, holds = _exceeds(lost, of, limit)
     if is_beyond:
         text = f"{worst} gave no value (NULL) for {lost:,} of {count(of, 'row')} that had one"
-        yield Alarm(LOST_VALUES, text, lost, holds)
+        yield Alarm(LOST_VALUES, text, lost, holds, _write(limit, holds=holds))
 
 
 def _exceeds(rows: int, of: int, limit: float | None) -> tuple[bool, bool]:
@@ -171,8 +173,9 @@ def _judge_oldest(figures: RunFigures, limit_us: int | None) -> Iterator[Alarm]:
         return
     at = instant_us(first_us)
     if limit_us is not None and arrival_us is not None and arrival_us - first_us > limit_us:
-        text = f"the first accepted event is of {at}, more than {Duration(limit_us)} old"
-        yield Alarm(MAX_AGE, text, first_us, holds=True)
+        limit = str(Duration(limit_us))
+        text = f"the first accepted event is of {at}, more than {limit} old"
+        yield Alarm(MAX_AGE, text, first_us, holds=True, limit=limit)
     elif 0 <= first_us < _YEAR_US:
         text = (
             f"the first accepted event is of {at}; numbers since 1970 lie there where they are "
@@ -203,7 +206,12 @@ def _judge_rows(figures: RunFigures, limit: float | None) -> Iterator[Alarm]:
     if holds or more > fewer * _FACTOR:
         before = f"the median of the last {count(len(figures.earlier), 'run')} is {usual:,}"
         text = f"{count(figures.read, 'row')} read, and {before}"
-        yield Alarm(ROWS_FACTOR, text, figures.read, holds)
+        yield Alarm(ROWS_FACTOR, text, figures.read, holds, _write(limit, holds=holds))
+
+
+def _write(limit: float | None, *, holds: bool) -> str | None:
+    """A limit of the spec that is exceeded."""
+    return None if limit is None or not holds else f"{limit:g}"
 
 
 def _some_of(rows: int, of: int) -> str:

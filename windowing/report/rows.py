@@ -60,14 +60,18 @@ class Seen:
 
 @dataclass(frozen=True)
 class Refused:
-    """Refused rows, newest run first, and how many there are of each outcome."""
+    """Refused rows, newest run first, and how many there are of each outcome.
+
+    `missing` is why there can be none; None where there can.
+    """
 
     counts: Mapping[str, int]
     rows: tuple[Mapping[str, Any], ...]
+    missing: str | None = None
 
     def as_json(self) -> dict[str, object]:
         """The rows as plain JSON values."""
-        return {**plain_fields(self), "total": sum(self.counts.values())}
+        return {**plain_fields(self, "missing"), "total": sum(self.counts.values())}
 
 
 @dataclass(frozen=True)

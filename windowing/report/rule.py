@@ -56,7 +56,8 @@ class RunReport:
     `alarms` are figures of a run that are wrong most likely; a backfill has none. `changed_days`
     has by window all days from that of the first window that changed to that of the last one.
     `row_by_row` counts the batches of a large run that could not be read as files; Spark has passed
-    on their rows one by one, which is slower.
+    on their rows one by one, which is slower. `caught_up` has by window how many partly late events
+    it had missed and counts since a backfill; none of these is 0.
     """
 
     run: int | None
@@ -78,6 +79,7 @@ class RunReport:
     erased: int = 0
     alarms: tuple[Alarm, ...] = ()
     changed_days: Mapping[str, Days] = field(default_factory=dict)
+    caught_up: Mapping[str, int] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, object]:
         """The report as plain JSON values; times are ISO 8601 in UTC."""
@@ -111,7 +113,8 @@ class Publication:
     expectations failed. `held` has the outputs that were not published, and the expectations that
     they fail. `changed_days` are by window the days that this publication changed, without outputs
     in which no row differs; None where nothing is published or that is not recorded. `changes` has
-    by window the days that each publication changed, oldest first.
+    by window the days that each publication changed, oldest first. `is_new` is whether readers saw
+    anything else before the command.
     """
 
     run: int
@@ -123,6 +126,7 @@ class Publication:
     watermark: str | None = None
     changed_days: Mapping[str, Days] | None = None
     changes: Mapping[str, Sequence[ShownChange]] = field(default_factory=dict)
+    is_new: bool = True
 
     def as_json(self) -> dict[str, object]:
         """The publication as plain JSON values."""
@@ -131,7 +135,12 @@ class Publication:
             for window, shown in self.outputs.items()
         }
         changed = plain(self.changed_days)
-        return {**self.as_pointer(), "outputs": outputs, "changed_days": changed}
+        return {
+            **self.as_pointer(),
+            "outputs": outputs,
+            "changed_days": changed,
+            "changed": self.is_new,
+        }
 
     def as_pointer(self) -> dict[str, object]:
         """What the pointer says of it, as plain JSON values: no history."""
@@ -189,6 +198,18 @@ def run_report(
         gave_null=read_null_counts(counts),
         row_by_row=counts.get(ROW_BY_ROW, 0),
     )
+
+
+def list_caught_up(counts: Mapping[str, int], names: Sequence[str]) -> dict[str, int]:
+    """By window how many partly late events it had missed and counts now.
+
+    `counts` are those of a ledger, which counts such events back.
+
+    >>> list_caught_up({"partial.hourly": -2, "partial.daily": 1}, ["hourly", "daily", "weekly"])
+    {'hourly': 2}
+    """
+    back = {name: -counts.get(f"partial.{name}", 0) for name in names}
+    return {name: n for name, n in back.items() if n > 0}
 
 
 def add_corrections(found: RunReport, counts: Sequence[Mapping[str, int]]) -> RunReport:

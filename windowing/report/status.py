@@ -3,7 +3,7 @@
 ledger + newest validation + who is at work + time -> `Status`
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -36,10 +36,12 @@ class Status:
     where nothing is published both are the same. A lag is how far one lies behind `at`, in whole
     seconds. `counts` are the rows of the newest run by outcome, `totals` those of all runs.
     `passed` is whether the newest validation passed or was accepted. `held` are the outputs that
-    readers see as an older run left them. `open` has each step that was begun and not finished,
-    with what finishes it, and `writer` who is at work on it. `reasons` says why somebody should
-    look at the pipeline. `project` and `target` give it places, where its spec does not say all.
-    Rows that end at or before `closed_until` are frozen, for `closed_reason`.
+    readers see as an older run left them, `unseen` those that a run has filled and no publication
+    has shown yet, and `added` those that the next run fills for the first time. `open` has each
+    step that was begun and not finished, with what finishes it, and `writer` who is at work on it.
+    `reasons` says why somebody should look at the pipeline. `project` and `target` give it places,
+    where its spec does not say all. Rows that end at or before `closed_until` are frozen, for
+    `closed_reason`.
     """
 
     pipeline: str
@@ -65,6 +67,8 @@ class Status:
     target: str | None = None
     closed_until: datetime | None = None
     closed_reason: str | None = None
+    unseen: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
 
     @property
     def lag_seconds(self) -> int | None:
@@ -136,6 +140,10 @@ class Status:
             found.append(f"failed: run {self.validated_run} does not meet its expectations")
         if self.held:
             found.append(f"held: readers see an older version of {join_names(self.held)}")
+        if self.unseen:
+            found.append(f"unseen: readers see nothing of {join_names(self.unseen)} yet")
+        if self.added:
+            found.append(_describe_added(self.added))
         found += [f"alarm: {alarm.text}" for alarm in self.alarms]
         return tuple(found)
 
@@ -188,6 +196,8 @@ def describe_status(
         published_run=None if published is None else published.run,
         published_at=None if published is None else _moment(published.at),
         held=_list_held(pipeline, past),
+        unseen=_list_unseen(pipeline, past),
+        added=_list_added(pipeline, past),
         validated_run=None if judged is None else judged.run,
         validated_at=None if judged is None else _moment(judged.at_us),
         passed=None if judged is None else judged.passed or _was_accepted(past, judged),
@@ -230,8 +240,29 @@ def _list_held(pipeline: Pipeline, past: LedgerHistory) -> tuple[str, ...]:
     published = past.published
     if published is None:
         return ()
+    shown = {window.name: past.run_shown(window.name) for window in pipeline.windows}
+    return tuple(name for name, run in shown.items() if run not in (None, published.run))
+
+
+def _list_unseen(pipeline: Pipeline, past: LedgerHistory) -> tuple[str, ...]:
+    """The outputs that have rows, and are in no publication although there is one."""
+    if past.published is None or past.newest is None:
+        return ()
+    names = [window.name for window in pipeline.windows if window.name in past.newest.versions]
+    return tuple(name for name in names if past.run_shown(name) is None)
+
+
+def _list_added(pipeline: Pipeline, past: LedgerHistory) -> tuple[str, ...]:
+    """The outputs that have come into the spec since the newest run."""
+    if past.newest is None:
+        return ()
     names = [window.name for window in pipeline.windows]
-    return tuple(name for name in names if past.run_shown(name) != published.run)
+    return tuple(name for name in names if name not in past.newest.versions)
+
+
+def _describe_added(names: Sequence[str]) -> str:
+    are, them = ("is", "it") if len(names) == 1 else ("are", "them")
+    return f"{join_names(names)} {are} new in the spec, and the next run fills {them}"
 
 
 def _was_accepted(past: LedgerHistory, judged: Judgement) -> bool:

@@ -44,7 +44,7 @@ def show_quality(facts: Facts, docs: str | None) -> Section:
     if facts.samples is not None:
         parts += [_show_failing(each, facts) for each in facts.samples.failing]
     elif broken:
-        advice = "`tidemark validate --failing` prints the keys of failing rows, and so does "
+        advice = "`tidemark validate NAME --failing` prints the keys of failing rows, and so does "
         parts.append(Part(text=f"{advice}this page with --samples."))
     return Section("quality", "Quality", tuple(parts))
 

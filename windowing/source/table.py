@@ -1,7 +1,7 @@
 """The Delta source: its identity, its commits, and whether its columns still fit the spec."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
@@ -23,7 +23,7 @@ from windowing.source.managed import check_features, managed_refused
 from windowing.source.names import clash_of_columns, clash_of_parts
 from windowing.source.rewrites import Rewrite, find_rewrites
 from windowing.source.rule import CLOCK_SKEW_US
-from windowing.source.upstream import describe_unpublished
+from windowing.source.upstream import describe_missing
 from windowing.source.widening import schemas_over_time
 from windowing.spec.aggregate_description import Takes, describe_aggregate
 from windowing.spec.description import describe_window
@@ -82,6 +82,14 @@ _Problem = tuple[str, str]
 """A field and what is wrong with it."""
 
 
+class _Types(dict[str, T.DataType]):
+    """The types of all columns by name; `stored` are those columns that are not computed."""
+
+    def __init__(self, found: T.StructType, computed: Collection[str]) -> None:
+        super().__init__((field.name, field.dataType) for field in found.fields)
+        self.stored = sorted(name for name in self if name not in computed)
+
+
 def schema(spark: SparkSession, pipeline: Pipeline) -> T.StructType:
     """The columns of the source; raises SourceMissing where there is no such table.
 
@@ -98,19 +106,6 @@ def checked_schema(spark: SparkSession, pipeline: Pipeline) -> T.StructType:
     found = schema(spark, pipeline)
     check_features(pipeline, delta_log.known_features(spark, pipeline.source.table))
     return found
-
-
-def describe_missing(pipeline: Pipeline) -> str:
-    """What to do where there is no source table."""
-    where = f"{pipeline.file}: " if pipeline.file else ""
-    table = pipeline.source.table
-    if table.is_in_catalog:
-        how = f"a path needs a slash, as in ./{table}, and a catalog Spark's settings that name it"
-        what = f"called {table.text!r} in Spark's catalog; {how}"
-    else:
-        why = describe_unpublished(pipeline) or "create it or correct the path"
-        what = f"at {table.text!r}; {why}"
-    return f"{where}source.table: there is no Delta table {what}"
 
 
 def read(spark: SparkSession, pipeline: Pipeline, version: int | None = None) -> DataFrame:
@@ -236,7 +231,7 @@ def _lost_versions(
 
 def _find_problems(pipeline: Pipeline, found: T.StructType) -> Iterator[_Problem | None]:
     source = pipeline.source
-    types = {field.name: field.dataType for field in found.fields}
+    types = _Types(found, source.computed)
     yield clash_of_columns(source, list(types))
     if source.event_time.column:
         yield _check_type_of_time(source, types)
@@ -255,13 +250,13 @@ def _find_problems(pipeline: Pipeline, found: T.StructType) -> Iterator[_Problem
         yield _check_window(window, types)
 
 
-def _check_type_of_time(source: Source, types: dict[str, T.DataType]) -> _Problem | None:
+def _check_type_of_time(source: Source, types: _Types) -> _Problem | None:
     name = source.event_time.column or ""
     allowed = _SUMMED if source.event_time.unit else _TIMES
     return _check_type("source.event_time", name, types, allowed)
 
 
-def _check_zone(source: Source, types: dict[str, T.DataType]) -> _Problem | None:
+def _check_zone(source: Source, types: _Types) -> _Problem | None:
     """What is wrong where event times have no zone and the spec names none."""
     name = source.event_time.column or ""
     is_naive = isinstance(types.get(name), (T.TimestampNTZType, T.StringType, T.DateType))
@@ -271,7 +266,7 @@ def _check_zone(source: Source, types: dict[str, T.DataType]) -> _Problem | None
     return "source.zone", f"{name!r} contains times without a zone; {how}"
 
 
-def _check_window(window: Window, types: dict[str, T.DataType]) -> _Problem | None:
+def _check_window(window: Window, types: _Types) -> _Problem | None:
     """What is wrong with the columns that end windows."""
     for column in describe_window(window).read_columns:
         field = f"windows.{window.name}.{column.field}"
@@ -291,7 +286,7 @@ def _check_condition(aggregate: Aggregate, found: T.StructType) -> _Problem | No
     return None
 
 
-def _check_aggregate(aggregate: Aggregate, types: dict[str, T.DataType]) -> _Problem | None:
+def _check_aggregate(aggregate: Aggregate, types: _Types) -> _Problem | None:
     if aggregate.column is None:
         return None
     field = f"aggregates.{aggregate.name}"
@@ -303,10 +298,10 @@ def _check_aggregate(aggregate: Aggregate, types: dict[str, T.DataType]) -> _Pro
 
 
 def _check_type(
-    field: str, column: str, types: dict[str, T.DataType], allowed: tuple[type[T.DataType], ...]
+    field: str, column: str, types: _Types, allowed: tuple[type[T.DataType], ...]
 ) -> _Problem | None:
     if column not in types:
-        return field, f"the source has no column {column!r}; it has {', '.join(sorted(types))}"
+        return field, f"the source has no column {column!r}; it has {', '.join(types.stored)}"
     if isinstance(types[column], allowed):
         return None
     names = ", ".join(sorted({t.typeName() for t in allowed}))

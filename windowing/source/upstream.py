@@ -1,5 +1,6 @@
-"""A source that is an output of another pipeline: what is read of it is what was published."""
+"""Who makes the source table: another pipeline, whose published rows it has, or `ingest`."""
 
+from windowing.doctor.rule import name_command
 from windowing.errors import SpecError
 from windowing.ledger.rule import LedgerExcerpt
 from windowing.ledger.table import LEDGER
@@ -37,6 +38,28 @@ def describe_unpublished(pipeline: Pipeline) -> str | None:
     options = () if pipeline.placed_by is None else pipeline.placed_by.options
     command = " ".join(["tidemark publish", home.parent.name, *options])
     return f"nothing of {table.name} is published yet; `{command}` does that"
+
+
+def describe_missing(pipeline: Pipeline) -> str:
+    """What to do where there is no source table."""
+    where = f"{pipeline.file}: " if pipeline.file else ""
+    table = pipeline.source.table
+    if table.is_in_catalog:
+        how = f"a path needs a slash, as in ./{table}, and a catalog Spark's settings that name it"
+        what = f"called {table.text!r} in Spark's catalog; {how}"
+    else:
+        why = describe_unpublished(pipeline) or _advise_on_missing(pipeline)
+        what = f"at {table.text!r}; {why}"
+    return f"{where}source.table: there is no Delta table {what}"
+
+
+def _advise_on_missing(pipeline: Pipeline) -> str:
+    """What makes the source table."""
+    files = pipeline.source.files
+    if files is None:
+        return "create it or correct the path"
+    ingest = name_command(pipeline, "ingest")
+    return f"run {ingest} first, which makes it from the files in {files.folder.text!r}"
 
 
 def _is_of_pipeline(directory: Location) -> bool:

@@ -146,7 +146,7 @@ def _read_call(name: str, call: _Call) -> Aggregate:
 def _parse_call(field: str, call: str) -> _Call:
     match = _CALL.fullmatch(call)
     if match is None:
-        raise SpecError(field, f"{quote_value(call)} is not {FORM}")
+        raise SpecError(field, f"{quote_value(call)} is not {_advise_call(call.strip())}")
     function = match[1]
     arguments = _split_arguments(match[2])
     if arguments is None:
@@ -157,6 +157,16 @@ def _parse_call(field: str, call: str) -> _Call:
     hint = f"; write {meant}" if meant else suggest_name(function, FUNCTIONS)
     wrong = f"{quote_value(call)} has the unknown function {function!r}"
     raise SpecError(field, f"{wrong}{hint}; allowed: {join_names(FUNCTIONS)}")
+
+
+def _advise_call(written: str) -> str:
+    """What a text without parentheses should be: the call of a function, or any call."""
+    if written not in FUNCTIONS:
+        return FORM
+    form = describe_aggregate(written).call
+    _, opened, arguments = form.value.partition("(")
+    example = f"{written}{opened}{arguments}"
+    return f"a call; write {'' if form is Call.NOTHING else 'it as in '}{example}"
 
 
 def _split_arguments(inside: str) -> tuple[str, ...] | None:

@@ -103,11 +103,10 @@ def _plain_value(value: Any, depth: int = 0) -> Any:
 
 def _parse_document(values: Any) -> PipelineDocument:
     if not isinstance(values, dict):
-        raise SpecError(
-            "line 1",
-            f"{quote_value(values)} is not a pipeline; "
-            "write a mapping that begins with name and source",
-        )
+        found = f"{quote_value(values)} is not a pipeline"
+        if values is None:
+            found = "the file is empty"
+        raise SpecError("line 1", f"{found}; write a mapping that begins with name and source")
     if "steps" in values and "windows" not in values:
         raise SpecError(
             "steps", "belongs to a transcript, which `tidemark test` plays; name the spec of it"

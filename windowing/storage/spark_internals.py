@@ -7,9 +7,11 @@ Spark that has them no more is met here.
 import os
 import re
 import secrets
+import signal
 import subprocess
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -221,6 +223,28 @@ def _number_proxies_apart() -> None:
     """
     gateway: Any = SparkContext._gateway
     gateway.gateway_property.pool.next_id = secrets.randbits(62)
+
+
+@contextmanager
+def ctrl_c_kept() -> Iterator[None]:
+    """What Ctrl-C does stays as it was, although a context may be made inside the block.
+
+    A context sets a handler of its own, which asks the JVM to cancel its jobs before it raises
+    KeyboardInterrupt. It does so on the connection that is waiting, which raises another error.
+    """
+    before, cancel = signal.getsignal(signal.SIGINT), SparkContext.cancelAllJobs
+    SparkContext.cancelAllJobs = _cancel_nothing  # type: ignore[method-assign,assignment]
+    try:
+        yield
+    finally:
+        # Only the main thread may set a handler, and a context sets it there only.
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
+        SparkContext.cancelAllJobs = cancel  # type: ignore[method-assign]
+
+
+def _cancel_nothing(_: SparkContext) -> None:
+    """Leaves the jobs to the JVM, which ends with this process."""
 
 
 def read_first_cause(error: Exception) -> str:

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.run import run
+from jobs.validate import validate
 from tests.oracle import Event, Tumbling
 from tests.support.command_line import run_command
 from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, ends_at
@@ -122,6 +123,29 @@ def test_explain_reports_that_the_run_will_be_refused_and_why(
     assert "the run will be refused (SPEC_CHANGED): " in printed
     assert "rebuilds state" not in printed
     assert as_json["spec"]["refused"] == refused.value.message
+
+
+def test_validate_refuses_as_run_does_and_show_says_whose_rows_it_shows(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = new_lab(spark, tmp_path)
+    changed(lab)
+    with pytest.raises(StateRefused) as refused:
+        run(spark, lab.pipeline, moment(ARRIVAL))
+    with pytest.raises(StateRefused) as validated:
+        validate(spark, lab.pipeline)
+    assert str(validated.value) == str(refused.value)
+    shown = run_command(lab, "show", "hourly", "--json")
+    assert (shown.exit_code, json.loads(shown.stdout)["total"]) == (0, 1)
+    assert shown.stderr.endswith(
+        f"tidemark: {lab.pipeline.file}: windows.hourly differ from what made these rows, "
+        f"and the next run is refused; see `tidemark explain {lab.pipeline.file}`\n"
+    )
+    monkeypatch.delattr("jobs.session.spark_session")
+    for words in ([], ["--again"]):
+        result = run_command(lab, "validate", *words)
+        assert (result.exit_code, result.stdout) == (4, "")
+        assert "windows.hourly differ from what made the state" in result.stderr
 
 
 @pytest.mark.deep

@@ -348,6 +348,21 @@ def test_an_interrupted_command_says_that_the_same_command_finishes_it(
     assert result.stderr == "\ntidemark: interrupted; run the same command again to finish it\n"
 
 
+def test_an_error_that_follows_ctrl_c_is_an_interruption(
+    spec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def tidy_up_in_vain(_: object) -> None:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise ConnectionError("the JVM has gone")
+
+    monkeypatch.setattr("jobs.cli.spark.start_session", tidy_up_in_vain)
+    result = tidemark("run", spec)
+    assert (result.exit_code, result.stdout) == (130, "")
+    assert result.stderr == "\ntidemark: interrupted; run the same command again to finish it\n"
+
+
 @pytest.fixture
 def no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """An environment in which two packages of the extra are not installed."""

@@ -99,10 +99,13 @@ def test_another_word_is_refused_with_those_that_are_allowed(
 
 
 def test_a_client_imports_little() -> None:
-    code = "import sys, jobs.__main__; print(*sys.modules)"
+    """`jobs.__main__` imports these two modules before every command."""
+    code = (
+        "import sys, jobs.__main__, jobs.engine.client, jobs.engine.target_variables; "
+        "print(*sys.modules)"
+    )
     command = [sys.executable, "-c", code]
     loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert "jobs.engine.client" in loaded.split()
     assert HEAVY.isdisjoint(loaded.split())
 
 
@@ -238,14 +241,36 @@ def run(directory: EngineDirectory, code: str) -> "subprocess.Popen[bytes]":
         return subprocess.Popen([sys.executable, "-c", code], stdout=log, stderr=log)
 
 
-def test_ctrl_c_while_an_engine_starts_is_one_sentence(tmp_path: Path) -> None:
-    """A process of Python that waits in `start_engine` gets the signal of a terminal."""
-    code = (
-        "import sys, time; from jobs import __main__; from jobs.engine import control; "
-        "control.start_engine = lambda: print('starting', flush=True) or time.sleep(60); "
-        "sys.argv[1:] = ['run', 'spec.yaml']; __main__.main()"
-    )
-    environ = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path), "TIDEMARK_ENGINE": "auto"}
+WAITS_IN_IMPORTS = """
+import sys, time
+from jobs import __main__
+
+class Waits:
+    def find_spec(self, name, *_):
+        if name == "jobs.cli.main":
+            print("starting", flush=True)
+            time.sleep(60)
+
+sys.meta_path.insert(0, Waits())
+sys.argv[1:] = ["run", "spec.yaml"]
+__main__.main()
+"""
+WAITS_IN_ENGINE = """
+import sys, time
+from jobs import __main__
+from jobs.engine import control
+control.start_engine = lambda: print("starting", flush=True) or time.sleep(60)
+sys.argv[1:] = ["run", "spec.yaml"]
+__main__.main()
+"""
+
+
+@pytest.mark.parametrize(("code", "engine"), [(WAITS_IN_ENGINE, "auto"), (WAITS_IN_IMPORTS, "off")])
+def test_ctrl_c_before_a_command_begins_is_one_sentence(
+    code: str, engine: str, tmp_path: Path
+) -> None:
+    """A process of Python that starts an engine or imports commands gets a terminal's signal."""
+    environ = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path), "TIDEMARK_ENGINE": engine}
     process = subprocess.Popen(
         [sys.executable, "-c", code],
         env=environ,

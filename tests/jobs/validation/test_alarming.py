@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 
-from jobs.validation.alarming import find_holding
+from jobs.cli.format import describe_alarm
+from jobs.validation.alarming import advise_on_rows, find_holding
 from jobs.validation.publishable import list_broken
 from tests.windowing.report.test_report_status import published, ran
 from tests.windowing.spec.specs import changed
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import LedgerEntry
+from windowing.report.alarms import list_last_alarms
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Alarms
 
@@ -59,8 +61,11 @@ def test_without_limits_nothing_is_held_and_a_sentence_says_of_what() -> None:
     closed = past.entries[-1]
     assert find_holding(replace(STRICT, alarms=Alarms()), past, closed) == ()
     found = find_holding(STRICT, past, closed)
-    detail = "run 1: 1 of 4 rows was quarantined, which is beyond alarms.quarantined"
+    detail = "run 1: 1 of 4 rows was quarantined, which is beyond alarms.quarantined: 0.1"
     assert [outcome.detail for outcome in found] == [detail] * 3
+    (alarm,) = list_last_alarms(past, STRICT.alarms)
+    told = "1 of 4 rows was quarantined; this is beyond alarms.quarantined: 0.1"
+    assert describe_alarm(alarm) == f"alarm: {told}, so nothing is published"
     assert list_broken(found) == dict.fromkeys(EVERY, ["rows_are_not_quarantined"])
 
 
@@ -71,3 +76,14 @@ def test_what_is_only_said_holds_nothing() -> None:
     past = LedgerHistory(tuple(replace(e, seq=n) for n, e in enumerate(ran(1, 0, **most))))
     assert find_holding(other, past, past.entries[-1]) == ()
     assert len(find_holding(STRICT, past, past.entries[-1])) == 3
+
+
+def test_what_is_broken_says_where_its_rows_are() -> None:
+    late = "`tidemark late departures --outcome quarantined`"
+    failing = "`tidemark validate departures --failing`"
+    quarantined = "rows_are_not_quarantined"
+    assert advise_on_rows(STRICT, [quarantined]) == f"see the rows with {late}, "
+    assert advise_on_rows(STRICT, ["expect_x(n)"]) == f"see the rows with {failing}, "
+    both = advise_on_rows(STRICT, ["expect_x(n)", quarantined])
+    assert both == f"see the rows with {failing} and {late}, "
+    assert advise_on_rows(STRICT, ["rows_are_as_many_as_usual"]) == "", "no row is to blame"

@@ -51,6 +51,21 @@ def test_quarantined_rows_are_said_above_a_half_and_hold_above_the_limit(
     assert names(RunFigures(100, quarantined), Alarms(quarantined=limit)) == found
 
 
+def test_an_alarm_that_holds_names_the_limit_of_the_spec() -> None:
+    figures = RunFigures(
+        400, 300, {"fare": 300}, first_us=0, arrival_us=30 * DAY, earlier=(100,) * 5
+    )
+    strict = Alarms(quarantined=0.25, lost_values=0.01, max_age_us=7 * DAY, rows_factor=3)
+    limits = {each.name: each.limit for each in find_alarms(figures, strict)}
+    assert limits == {
+        "quarantined": "0.25",
+        "lost_values": "0.01",
+        "max_age": "7 days",
+        "rows_factor": "3",
+    }
+    assert {each.limit for each in find_alarms(figures, NOTHING)} == {None}
+
+
 def test_a_sentence_says_how_many_of_how_many() -> None:
     (many,) = find_alarms(RunFigures(1_200, 1_100), NOTHING)
     (one,) = find_alarms(RunFigures(1, 1), NOTHING)
@@ -172,7 +187,7 @@ def test_a_batch_that_was_repeated_counts_once() -> None:
 
 
 def test_an_alarm_is_plain_and_has_a_count_of_its_own() -> None:
-    alarm = Alarm("quarantined", "all of them", 9, holds=True)
-    plain = {"name": "quarantined", "text": "all of them", "holds": True}
+    alarm = Alarm("quarantined", "all of them", 9, holds=True, limit="0.1")
+    plain = {"name": "quarantined", "text": "all of them", "holds": True, "limit": "0.1"}
     assert Raised(1, 5, alarm).alarm.as_json() == plain
     assert name_alarm_count(alarm) == "alarm(quarantined)"

@@ -83,6 +83,7 @@ def test_a_report_of_nothing_is_all_zeros() -> None:
         "versions_unread": 0,
         "alarms": [],
         "changed_days": {},
+        "caught_up": {},
         "erased": 0,
     }
     assert RunReport(None) == run_report(None, 0, {}, None, [])

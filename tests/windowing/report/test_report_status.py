@@ -121,6 +121,28 @@ def test_an_output_that_is_held_back_is_as_old_as_its_run() -> None:
     assert "held: readers see an older version of busy" in found.reasons
 
 
+def test_a_window_that_no_run_has_filled_is_new_and_not_held() -> None:
+    of_two = replace(PIPELINE, windows=PIPELINE.windows[:2])
+    past = ledger(*ran(1, -60), published(1, -59))
+    for entry in past.entries:
+        entry.versions.pop("busy", None)  # type: ignore[attr-defined]
+    assert describe_status(of_two, past, None, None, NOON).added == ()
+    found = stands(past, 0)
+    assert (found.held, found.added, found.unseen) == ((), ("busy",), ())
+    assert found.reasons[1:] == ("busy is new in the spec, and the next run fills it",)
+    assert not replace(found, freshness_us=None).needs_attention
+    before = stands(LedgerHistory(), 0)
+    assert (before.added, before.unseen) == ((), ()), "there is no run yet"
+
+
+def test_an_output_that_was_never_published_is_unseen_and_not_old() -> None:
+    past = ledger(*ran(1, -60), published(1, -59))
+    past.entries[-1].versions.pop("busy")  # type: ignore[attr-defined]
+    found = stands(past, 0)
+    assert (found.held, found.added, found.unseen) == ((), (), ("busy",))
+    assert found.reasons[1:] == ("unseen: readers see nothing of busy yet",)
+
+
 def test_an_open_step_needs_attention_unless_somebody_works_on_it() -> None:
     past = ledger(*ran(1, -5), *ran(2, 0)[:3])
     left = stands(past, 0)

@@ -9,7 +9,7 @@ from tests.support.published_lake import PublishedLake
 from windowing.errors import SpecError
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import DONE, LedgerEntry
-from windowing.source.upstream import check_upstream, describe_unpublished
+from windowing.source.upstream import check_upstream, describe_missing, describe_unpublished
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline, PlacedBy
 
@@ -53,3 +53,16 @@ def test_before_the_first_publication_it_says_so(tmp_path: Path) -> None:
     assert describe_unpublished(placed) == said.replace("trips`", "trips --target prod`")
     for table in ("lake/trips/hourly", f"{tmp_path}/published/hourly", "published.hourly"):
         assert describe_unpublished(reading(tmp_path, table)) is None
+
+
+def test_before_the_first_ingest_it_names_that_command(tmp_path: Path) -> None:
+    table = "lake/bronze/trips, files: {folder: landing, columns: columns.yaml}"
+    from_files = reading(tmp_path, table)
+    command = f"`tidemark ingest {tmp_path / 'days.yaml'}`"
+    said = describe_missing(from_files)
+    assert said.endswith(
+        f"; run {command} first, which makes it from the files in '{tmp_path}/landing'"
+    )
+    assert describe_missing(reading(tmp_path, "lake/bronze/trips")).endswith(
+        "lake/bronze/trips'; create it or correct the path"
+    )

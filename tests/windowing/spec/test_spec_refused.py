@@ -66,11 +66,7 @@ CASES: list[tuple[dict[str, Any], str, str]] = [
     ({"windows": {}}, "windows", "{} is empty; write at least one: output tables"),
     ({"aggregates": {}}, "aggregates", "{} is empty; write at least one: output columns"),
     ({"source/key": []}, "source.key", "[] is empty; write at least one: the columns"),
-    (
-        {"source/key": "origin"},
-        "source.key",
-        "'origin' is not a list; write the columns that windows are grouped by, such as [origin]",
-    ),
+    ({"source/key": "origin"}, "source.key", "'origin' is not a list; write [origin]"),
     ({"source/key": ["origin", ""]}, "source.key[1]", "'' is not the name of a column"),
     ({"source/key": ["origin", 7]}, "source.key[1]", "7 is not the name of a column"),
     ({"source/order_by": "seq"}, "source.order_by", "'seq' is not a list"),
@@ -203,10 +199,11 @@ CASES: list[tuple[dict[str, Any], str, str]] = [
     ({"windows/rolling/zone": "+05:30"}, "windows.rolling.zone", "'+05:30' is not a zone"),
     ({"source/zone": "../etc"}, "source.zone", "'../etc' is not a zone"),
     # aggregates
+    ({"aggregates/a": "count"}, "aggregates.a", "'count' is not a call; write count()"),
     (
-        {"aggregates/a": "count"},
+        {"aggregates/a": "delay"},
         "aggregates.a",
-        "'count' is not a call such as count(), sum(delay) or quantile(delay, 0.95)",
+        "'delay' is not a call such as count(), sum(delay) or quantile(delay, 0.95)",
     ),
     ({"aggregates/a": "sum(a) + 1"}, "aggregates.a", "'sum(a) + 1' is not a call"),
     ({"aggregates/a": "sum(max(a))"}, "aggregates.a", "'max(a)' in 'sum(max(a))' is not a column"),

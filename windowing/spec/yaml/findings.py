@@ -1,5 +1,6 @@
 """What is wrong with a document's shape, as (field, one sentence), from pydantic's findings."""
 
+import re
 from collections.abc import Callable
 
 from pydantic import ValidationError
@@ -68,12 +69,19 @@ def _describe_finding(error: ErrorDetails, models: Models) -> str:
             return f"{given} is not a whole number"
         case "too_short":
             return f"{given} is empty; write at least one: {_describe_field(error['loc'], models)}"
+        case "list_type" if _is_of_one_line(error["input"]):
+            return f"{given} is not a list; write [{error['input']}]"
         case "list_type":
             return f"{given} is not a list; write {_describe_field(error['loc'], models)}"
     meant = _find_only_field(error["input"], models(error["loc"]))
     if meant is not None:
         return f"{given} is not a mapping; write {{{meant}: {error['input']}}}"
     return f"{given} is not a mapping; write {_describe_mapping(error['loc'], models)}"
+
+
+def _is_of_one_line(given: object) -> bool:
+    """Whether it is a text such as `shop` or `shop, day`, which lacks only the brackets."""
+    return isinstance(given, str) and re.fullmatch(r"[\w. ]+(, *[\w. ]+)*", given) is not None
 
 
 def _find_only_field(given: object, model: type[Document] | None) -> str | None:
