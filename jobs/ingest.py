@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
 
-from jobs.landing.batch import take_batch
-from jobs.landing.look import Look, files_of, keeper_of, look, refuse_changed
+from jobs.landing.batch import MOST_NAMES, take_batch
+from jobs.landing.look import Look, check_columns, files_of, keeper_of, look, refuse_changed
 from jobs.locking import lock
 from jobs.locking.lock_file import held_here
 from jobs.sessions.exact_session import in_exact_session
@@ -28,13 +28,16 @@ class Ingestion:
     """What an ingest has taken. Every record that was read became a row, or was quarantined.
 
     `others` are files of the folder that are not of its format. `columns` is the file that pins
-    columns where it was written now, and `added` are columns that were added to it.
+    columns where it was written now, and `added` are columns that were added to it. `not_pinned`
+    are at most 1,000 names of values that are in `rescued` because they are not pinned, those of
+    fields with points between.
     """
 
     files: tuple[TakenFile, ...] = ()
     others: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
     columns: str | None = None
+    not_pinned: tuple[str, ...] = ()
 
     @property
     def appended(self) -> int:
@@ -61,6 +64,7 @@ class Ingestion:
             "others": list(self.others),
             "added": list(self.added),
             "columns": self.columns,
+            "not_pinned": list(self.not_pinned),
         }
 
 
@@ -71,6 +75,7 @@ def find_nothing_new(pipeline: Pipeline) -> Ingestion | None:
     """
     found = look(pipeline)
     refuse_changed(pipeline, found.landing)
+    check_columns(files_of(pipeline))
     return Ingestion(others=found.landing.others) if found.is_idle else None
 
 
@@ -88,8 +93,8 @@ def keep_taken(pipeline: Pipeline) -> tuple[str, ...]:
             return ()
         if found.standing is not Standing.WHOLE:
             raise UsageError(
-                f"{pipeline.name}: an ingest was interrupted; run `tidemark ingest` once before "
-                "changed files are recorded"
+                f"{pipeline.name}: an ingest was interrupted; run `tidemark ingest "
+                f"{pipeline.file or pipeline.name}` once before changed files are recorded"
             )
         kept = [TakenFile(file, 0, 0) for file in changed]
         table.record_files(pipeline.source.table, found.record, found.record.batch, kept, at_us)
@@ -118,6 +123,7 @@ def ingest(
     taken: list[TakenFile] = []
     added: list[str] = []
     columns: str | None = None
+    not_pinned: set[str] = set()
     with lock.writer(spark, keeper_of(pipeline)):
         table.drop_leftovers(source)
         found = _finish_interrupted(spark, pipeline, at_us)
@@ -127,12 +133,14 @@ def ingest(
             batch = take_batch(spark, source, files, record, landed, at_us)
             taken += batch.files
             added += batch.pinned.added
+            not_pinned.update(batch.not_pinned)
             columns = files.columns.text if batch.pinned.is_new else columns
             record = table.read_record(source)
             progress(len(taken), len(found.landing.new))
         if taken:
             table.compact_record(source)
-    return Ingestion(tuple(taken), found.landing.others, tuple(added), columns)
+    told = tuple(sorted(not_pinned)[:MOST_NAMES])
+    return Ingestion(tuple(taken), found.landing.others, tuple(added), columns, told)
 
 
 def _finish_interrupted(spark: SparkSession, pipeline: Pipeline, at_us: int) -> Look:

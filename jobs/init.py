@@ -29,9 +29,9 @@ from windowing.errors import SpecError, TidemarkError, UsageError
 from windowing.ingest import table as taken_files
 from windowing.ingest.columns import PinnedColumn, read_columns
 from windowing.ingest.disorder import Proposed, write_length
-from windowing.ingest.fit import describe_unfit
 from windowing.ingest.project import Origin, render_project
 from windowing.ingest.proposal import NONE_REFUSED, Proposal, Refused, propose
+from windowing.ingest.values import describe_unfit
 from windowing.location import Location
 from windowing.report.rows import Rows
 from windowing.report.rule import RunReport

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from jobs.ingest import Ingestion
     from windowing.spec.pipeline import Pipeline
 
+_MOST_TOLD = 20
+"""How many columns that are not pinned are named."""
+
 
 @click.command()
 @common
@@ -92,6 +95,11 @@ def _print(printer: Printer, pipeline: "Pipeline", done: "Ingestion") -> None:
     if done.quarantined:
         place = home_of(source) / QUARANTINE
         printer.line(f"{count(done.quarantined, 'record')} quarantined in {place}")
+    for name in done.not_pinned[:_MOST_TOLD]:
+        printer.line(f"column {name} is not pinned; its values are in rescued")
+    if len(done.not_pinned) > _MOST_TOLD:
+        more = count(len(done.not_pinned) - _MOST_TOLD, "more column")
+        printer.line(f"{more} not pinned; --json names them")
     if done.others:
         endings = " ".join(list_endings(files.format))
         named = describe_names(done.others)

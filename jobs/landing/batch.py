@@ -14,11 +14,11 @@ from pyspark.sql import types as T
 from jobs.landing.look import list_files
 from jobs.landing.pinning import Pinned, pin_columns
 from jobs.landing.reading import Sorted, find_damaged, leave_strangers, read_records, sort_files
-from windowing.columns import FILE, RECORD, WHY
+from windowing.columns import FILE, RECORD, RESCUED, WHY
 from windowing.crash import crashpoint
 from windowing.errors import SpecError, UsageError
 from windowing.ingest import table
-from windowing.ingest.fit import fit_rows
+from windowing.ingest.fit import find_rescued, fit_rows
 from windowing.ingest.rule import LandedFile, describe_names
 from windowing.ingest.table import Record, TakenFile
 from windowing.location import Location
@@ -28,15 +28,29 @@ from windowing.storage.pinned_rows import pin_rows
 from windowing.storage.spark_internals import SPARK_ERRORS
 
 _ADDED = "source_file string, rescued string"
+MOST_NAMES = 1_000
+"""How many names that are not pinned are told; records may have data for names."""
 _HELPERS = f"{RECORD} string, {WHY} string"
 
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch of files that was taken: by which columns, and each file with its counts."""
+    """A batch of files that was taken: by which columns, and each file with its counts.
+
+    `not_pinned` are names whose values are in `rescued`, those of fields with points between.
+    """
 
     pinned: Pinned
     files: tuple[TakenFile, ...]
+    not_pinned: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """The files with their counts, and how many records have something in `rescued`."""
+
+    files: tuple[TakenFile, ...]
+    rescued: int
 
 
 def take_batch(
@@ -55,19 +69,20 @@ def take_batch(
     pinned, rows = _read_batch(spark, files, landed)
     _check_types(spark, source, pinned, files)
     counted = _count(rows, landed)
+    not_pinned = _find_not_pinned(rows, pinned) if counted.rescued else ()
     crashpoint("ingest.counted")
     _check_unchanged(files, landed)
     crashpoint("ingest.read")
     table.create_table(spark, source, _columns(pinned))
     batch = record.batch + 1
-    table.record_files(source, record, batch, counted, at_us)
+    table.record_files(source, record, batch, counted.files, at_us)
     crashpoint("ingest.recorded")
-    if any(file.quarantined for file in counted):
+    if any(file.quarantined for file in counted.files):
         table.quarantine_rows(rows, source, batch, at_us)
     crashpoint("ingest.quarantined")
     table.append_rows(rows, source, batch)
     crashpoint("ingest.appended")
-    return Batch(pinned, counted)
+    return Batch(pinned, counted.files, not_pinned)
 
 
 def _read_batch(
@@ -113,17 +128,29 @@ def _columns(pinned: Pinned) -> T.StructType:
     return T.StructType([*pinned.types.fields, *delta.parse_columns(_ADDED).fields])
 
 
-def _count(rows: DataFrame, landed: Sequence[LandedFile]) -> tuple[TakenFile, ...]:
+def _count(rows: DataFrame, landed: Sequence[LandedFile]) -> _Counted:
     """Each file with the number of its records by their outcome."""
     per_file = rows.groupBy(FILE).agg(
         F.count_if(F.col(WHY).isNull()).alias("rows"),
         F.count_if(F.col(WHY).isNotNull()).alias("quarantined"),
+        F.count(RESCUED).alias("rescued"),
     )
-    found = {row[FILE]: (row["rows"], row["quarantined"]) for row in per_file.collect()}
+    found = {row[FILE]: row for row in per_file.collect()}
     strangers = found.keys() - {file.name for file in landed}
     if strangers:
         raise UsageError(f"internal error: rows of {describe_names(sorted(strangers))} were read")
-    return tuple(TakenFile(file, *found.get(file.name, (0, 0))) for file in landed)
+    counts = {name: (row["rows"], row["quarantined"]) for name, row in found.items()}
+    files = tuple(TakenFile(file, *counts.get(file.name, (0, 0))) for file in landed)
+    return _Counted(files, sum(row["rescued"] for row in found.values()))
+
+
+def _find_not_pinned(rows: DataFrame, pinned: Pinned) -> tuple[str, ...]:
+    """Names that are not pinned, of values that rows keep in `rescued`; some where they are many.
+
+    Rows were computed, so no file is read again.
+    """
+    names = find_rescued(rows, pinned.columns, pinned.types).limit(MOST_NAMES)
+    return tuple(sorted(row["name"] for row in names.collect()))
 
 
 def _check_unchanged(files: Files, landed: Sequence[LandedFile]) -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from windowing.errors import StateRefused, UsageError
 from windowing.ingest import table
+from windowing.ingest.columns import read_columns
 from windowing.ingest.rule import (
     LandedFile,
     Landing,
@@ -18,6 +19,7 @@ from windowing.source.managed import managed_refused
 from windowing.spec.pipeline import Files, Pipeline
 from windowing.storage.files import has_commit
 from windowing.storage.landed_files import has_folder, list_landed
+from windowing.storage.store import store_of
 
 _MICROS = 1_000_000
 
@@ -61,7 +63,10 @@ def look(pipeline: Pipeline) -> Look:
     """
     files = files_of(pipeline)
     if not has_folder(files.folder):
-        raise UsageError(f"source.files.folder: {files.folder} is no directory; make it")
+        raise UsageError(
+            f"{pipeline.file or pipeline.name}: source.files.folder: {files.folder} is no "
+            "directory; make it"
+        )
     source = pipeline.source.table
     record = table.read_record(source)
     with managed_refused(pipeline):
@@ -101,6 +106,12 @@ def _refuse_standing(source: Location, record: Record, committed: int, standing:
         )
 
 
+def check_columns(files: Files) -> None:
+    """Raises SpecError where the file that pins columns is wrong, as far as this needs no JVM."""
+    if store_of(files.columns).read(files.columns) is not None:
+        read_columns(files.columns.text)
+
+
 def refuse_changed(pipeline: Pipeline, landing: Landing) -> None:
     """StateRefused where a file was written again after it was taken."""
     if landing.changed:
@@ -110,5 +121,6 @@ def refuse_changed(pipeline: Pipeline, landing: Landing) -> None:
             "FILE_CHANGED",
             f"{names} in {files_of(pipeline).folder} {verb} written again after being taken, so "
             "nothing was taken; give new records a file with a name of its own, or run "
-            "`tidemark ingest --keep-taken`, which takes nothing of such files again",
+            f"`tidemark ingest {pipeline.file or pipeline.name} --keep-taken`, which takes nothing "
+            "of such files again",
         )

@@ -10,13 +10,23 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from jobs.landing.reading import Sorted, leave_strangers, read_records
+from jobs.sessions.exact_session import copy_session
 from windowing.columns import RECORD, WHY
 from windowing.errors import SpecError, UsageError
-from windowing.ingest.columns import PinnedColumn, read_columns, render_columns, render_lines
+from windowing.ingest.columns import (
+    PinnedColumn,
+    no_type,
+    read_columns,
+    render_columns,
+    render_lines,
+)
+from windowing.ingest.fit import find_new
 from windowing.ingest.frame import Records
 from windowing.ingest.inference import TEXT, Guess, guess_type, infer_objects
+from windowing.ingest.kinds import leave_impossible, write_kind
 from windowing.ingest.names import name_columns
 from windowing.ingest.rule import describe_names
+from windowing.ingest.values import is_nested
 from windowing.spec.pipeline import Files
 from windowing.storage import delta, landed_files
 from windowing.storage.store import store_of
@@ -71,7 +81,7 @@ def pin_columns(spark: SparkSession, files: Files, found: Sorted) -> Pinned:
     if files.on_new_column == "rescue":
         return pinned
     known = leave_strangers(found, pinned.sources, files)
-    new = _find_new(spark, files, known, pinned.sources)
+    new = _find_new(spark, files, known, pinned)
     if not new:
         return pinned
     if files.on_new_column == "fail":
@@ -107,15 +117,21 @@ def _read_types(columns: Sequence[PinnedColumn], files: Files) -> T.StructType:
     """The types of the columns as Spark knows them; SpecError for one that it does not know."""
     fields = []
     for column in columns:
+        field = f"columns.{column.name}"
         try:
-            fields.append(T.StructField(column.name, _read_type(column.type)))
+            kind = _read_type(column.type)
         except ParseException:
+            wrong = no_type(field, column.type)
+            raise SpecError(wrong.field, wrong.message, files.columns.text) from None
+        if leave_impossible(kind).simpleString() != kind.simpleString():
             raise SpecError(
-                f"columns.{column.name}",
-                f"{column.type!r} is no type of Spark; use string, boolean, bigint, double, "
-                "decimal(10,2), date, timestamp, timestamp_ntz or such",
+                field,
+                f"{column.type!r} has a field that a table can't have: names of fields differ by "
+                "more than case, and have no blanks and none of ,;{}()=; leave it out, and its "
+                "values are kept in rescued",
                 files.columns.text,
-            ) from None
+            )
+        fields.append(T.StructField(column.name, kind))
     return T.StructType(fields)
 
 
@@ -123,17 +139,25 @@ def _read_type(text: str) -> T.DataType:
     return delta.parse_columns(f"c {text}").fields[0].dataType
 
 
-def _find_new(
-    spark: SparkSession, files: Files, found: Sorted, pinned: Sequence[str]
-) -> tuple[str, ...]:
-    """The names in files that no column is read from, in their order."""
-    if files.format != "json":
-        return tuple(dict.fromkeys(name for name in found.names if name not in pinned))
+def _write_possible(kind: T.DataType) -> str:
+    """The text of a type that was inferred, as far as a table can have it."""
+    return write_kind(leave_impossible(kind))
+
+
+def _find_new(spark: SparkSession, files: Files, found: Sorted, pinned: Pinned) -> tuple[str, ...]:
+    """The names in files that no column is read from, in their order, then those in structs.
+
+    Names in structs are looked for where they are to fail, because only columns can be added.
+    """
+    names = [name for name in found.names if name not in pinned.sources]
+    looked = pinned if files.on_new_column == "fail" else Pinned((), T.StructType())
+    if files.format != "json" and not any(is_nested(field.dataType) for field in looked.types):
+        return tuple(dict.fromkeys(names))
     new: set[str] = set()
-    for records in read_records(spark, files, found, pinned):
-        keys = records.rows.select(F.explode(F.map_keys(records.rest)).alias("key")).distinct()
-        new.update(row["key"] for row in keys.toLocalIterator())
-    return tuple(sorted(new))
+    for records in read_records(spark, files, found, pinned.sources):
+        rows = find_new(records, looked.columns, looked.types, files.csv)
+        new.update(row["name"] for row in rows.toLocalIterator())
+    return tuple(dict.fromkeys([*names, *sorted(new)]))
 
 
 def _infer_columns(
@@ -157,8 +181,9 @@ def _guess_all(spark: SparkSession, files: Files, found: Sorted) -> dict[str, Gu
     guesses |= {name: Guess(TEXT) for name in found.names}
     texts: dict[str, list[str | None]] = {}
     for records in read_records(spark, files, found, list(guesses)):
-        if records.types is not None:
-            guesses |= {name: Guess(records.types[name]) for name in records.values}
+        if files.format == "parquet" and records.types is not None:
+            kinds = {name: _write_possible(records.types[name]) for name in records.values}
+            guesses |= {name: Guess(kind) for name, kind in kinds.items()}
             continue
         for name, values in _sample(records, guesses).items():
             texts.setdefault(name, []).extend(values)
@@ -171,8 +196,11 @@ def _infer_json(spark: SparkSession, files: Files, found: Sorted) -> dict[str, s
         return {}
     if files.records:
         return _infer_of_documents(spark, files, found)
-    records = landed_files.read_json(spark, files.folder, found.files, spans=files.multiline)
-    return {name: kind for name, kind in records.dtypes if name != "_corrupt_record"}
+    # Elsewhere names that differ by case alone would be an error.
+    exact = copy_session(spark, {"spark.sql.caseSensitive": "true"})
+    records = landed_files.read_json(exact, files.folder, found.files, spans=files.multiline)
+    fields = [field for field in records.schema if field.name != "_corrupt_record"]
+    return {field.name: _write_possible(field.dataType) for field in fields}
 
 
 def _infer_of_documents(spark: SparkSession, files: Files, found: Sorted) -> dict[str, str]:
@@ -181,12 +209,13 @@ def _infer_of_documents(spark: SparkSession, files: Files, found: Sorted) -> dic
     for records in read_records(spark, files, found, ()):
         right = records.rows.where(F.col(WHY).isNull()).select(RECORD)
         texts += right.limit(SAMPLE).toArrow().column(0).to_pylist()
-    return infer_objects(map(json.loads, texts))
+    kinds = infer_objects(map(json.loads, texts))
+    return {name: _write_possible(_read_type(kind)) for name, kind in kinds.items()}
 
 
 def _sample(records: Records, guesses: dict[str, Guess]) -> dict[str, list[str | None]]:
     """Values of the columns that are texts as far as is known."""
     names = [name for name in records.values if guesses[name].type == TEXT]
-    values = [records.values[name].alias(f"v{n}") for n, name in enumerate(names)]
+    values = [records.values[name].cast("string").alias(f"v{n}") for n, name in enumerate(names)]
     some = records.rows.where(F.col(WHY).isNull()).select(*values).limit(SAMPLE).toArrow()
     return {name: some.column(n).to_pylist() for n, name in enumerate(names)}

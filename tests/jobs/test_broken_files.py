@@ -168,7 +168,7 @@ def test_every_kind_of_json_file_has_its_outcome(spark: SparkSession, tmp_path: 
     assert values["unicode.jsonl"] == "é😀"
     assert str(dict(drop.rows(spark, "source_file", "price"))["exact.json"]) == "12345678.90"
     rest = dict(drop.rows(spark, "source_file", "rescued"))
-    assert rest["nested.json"] == '{"more":"{\\"a\\":[1,{\\"b\\":null}]}"}'
+    assert rest["nested.json"] == '{"more":{"a":[1,{"b":null}]}}'
 
 
 @pytest.mark.slow
@@ -218,10 +218,7 @@ def test_every_kind_of_parquet_file_has_its_outcome(spark: SparkSession, tmp_pat
         ("stranger.parquet", "has none of the columns in trips.yaml"),
         ("text.parquet", "is not a Parquet file, or is not complete"),
     ]
-    assert (
-        dict(drop.rows(spark, "source_file", "rescued"))["more.parquet"]
-        == '{"extra":"{\\"a\\":1}"}'
-    )
+    assert dict(drop.rows(spark, "source_file", "rescued"))["more.parquet"] == '{"extra":{"a":1}}'
 
 
 SETTINGS: dict[str, tuple[dict[str, Any], str | bytes, list[tuple[Any, ...]], list[str]]] = {

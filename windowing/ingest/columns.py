@@ -12,6 +12,7 @@ from typing import Any
 from windowing.columns import FILE, RESCUED
 from windowing.errors import SpecError
 from windowing.ingest.names import name_columns
+from windowing.ingest.type_names import find_unknown_type
 from windowing.spec.words import in_quotes, join_names, quote_value, suggest_name
 from windowing.spec.yaml.file import document
 
@@ -58,6 +59,7 @@ def parse_columns(given: Any) -> tuple[PinnedColumn, ...]:
 def _parse_column(name: str, given: Any) -> PinnedColumn:
     field = f"columns.{name}"
     if isinstance(given, str):
+        _check_type(field, given)
         return PinnedColumn(name, given, name)
     if not isinstance(given, dict):
         raise SpecError(
@@ -72,9 +74,25 @@ def _parse_column(name: str, given: Any) -> PinnedColumn:
             raise SpecError(f"{field}.{key}", f"{quote_value(value)} is no text; put it in quotes")
     if "type" not in given:
         raise SpecError(f"{field}.type", "is missing; write a type of Spark such as double")
+    _check_type(field, given["type"])
     if "format" in given:
         _check_format(f"{field}.format", given["format"], given["type"])
     return PinnedColumn(name, given["type"], given.get("from", name), given.get("format"))
+
+
+def _check_type(field: str, text: str) -> None:
+    """Raises where a word in the text of a type is none of Spark's."""
+    if find_unknown_type(text) is not None:
+        raise no_type(field, text)
+
+
+def no_type(field: str, text: str) -> SpecError:
+    """What is said of a text that is no type."""
+    return SpecError(
+        field,
+        f"{text!r} is no type of Spark; use string, boolean, bigint, double, decimal(10,2), date, "
+        "timestamp, timestamp_ntz or such",
+    )
 
 
 def _check_format(field: str, pattern: str, kind: str) -> None:

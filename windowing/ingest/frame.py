@@ -6,12 +6,13 @@ lines -> [source_file, __record, __why, values]; no record is left out here but 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from windowing.columns import FILE, RECORD, WHY
+from windowing.ingest.values import JSON, OBJECT, as_json, map_of
 from windowing.rows import column_named, is_true
 from windowing.spec.pipeline import CsvForm
 
@@ -22,8 +23,6 @@ _CODES = [code for code in range(0x80, 0xA0) if code not in (0x81, 0x8D, 0x8F, 0
 _CONTROLS = "".join(map(chr, _CODES))
 _PRINTED = bytes(_CODES).decode(_WINDOWS)
 """Control characters of iso-8859-1, and what windows-1252 has in place of each."""
-_OBJECT = "map<string, variant>"
-"""An object of JSON. As texts its numbers would be those of doubles."""
 _IS_TEXT = "__is_text"
 
 
@@ -32,14 +31,13 @@ class Records:
     """Rows with [source_file, __record, __why], and their values by the names that files have.
 
     `__why` is the reason why a record can't be split; null where it was. `rest` are the values
-    that belong to no pinned column, as a map of texts. Where values have no `types`, they are
-    texts.
+    that belong to no pinned column, as a map of JSON. Where values have no `types`, they are texts.
     """
 
     rows: DataFrame
     values: Mapping[str, Column]
     rest: Column
-    types: Mapping[str, str] | None = None
+    types: Mapping[str, T.DataType] | None = None
 
 
 def csv_options(form: CsvForm, *, spans: bool) -> dict[str, str]:
@@ -154,33 +152,35 @@ def _records_of(
     split: DataFrame,
     columns: Mapping[str, Column],
     pinned: Iterable[str],
-    types: Mapping[str, str] | None = None,
+    types: Mapping[str, T.DataType] | None = None,
 ) -> Records:
     known = set(pinned)
     values = {name: value for name, value in columns.items() if name in known}
     rest = {name: value for name, value in columns.items() if name not in known}
-    if types is not None:
-        rest = {name: _as_text(value, types[name]) for name, value in rest.items()}
-    return Records(split, values, map_of_texts(rest), types)
-
-
-def map_of_texts(values: Mapping[str, Column]) -> Column:
-    """A map of these values, which are texts, by their names."""
-    pairs = chain.from_iterable((F.lit(name), value) for name, value in values.items())
-    return F.create_map(*pairs).cast("map<string,string>")
+    stored = dict.fromkeys(rest) if types is None else types
+    left = {name: as_json(value, stored[name]) for name, value in rest.items()}
+    return Records(split, values, map_of(left), types)
 
 
 def split_json(lines: DataFrame, pinned: Iterable[str]) -> Records:
     """The records of files with an object of JSON on each line. [source_file, __record] -> ..."""
-    split = _decode(lines, "utf-8").withColumn(_FIELDS, F.from_json(F.col(RECORD), _OBJECT))
+    split = _decode(lines, "utf-8").withColumn(_FIELDS, F.from_json(F.col(RECORD), OBJECT))
     # Spark reads an object and passes over what is behind it.
     as_list = F.concat(F.lit("["), F.col(RECORD), F.lit("]"))
     is_one = is_true(F.json_array_length(as_list) == 1)
     why = F.coalesce(
         _has_other_bytes("utf-8"),
+        F.when(
+            is_one & F.col(_FIELDS).isNull() & _is_object(), "has a name twice in an object inside"
+        ),
         F.when(F.col(_FIELDS).isNull() | ~is_one, "is no JSON object"),
     )
     return _records_of_json(split.withColumn(WHY, why), pinned)
+
+
+def _is_object() -> Column:
+    """Whether a record is an object by itself, whatever its values are."""
+    return F.from_json(F.col(RECORD), "map<string,string>").isNotNull()
 
 
 def split_spanning_json(
@@ -212,7 +212,7 @@ def split_spanning_json(
 
 def _find_objects(as_list: Column, path: Sequence[str]) -> Column:
     """The objects of a list, or those of the lists that its objects have at `path`; else NULL."""
-    kind = f"array<{_OBJECT}>"
+    kind = f"array<{OBJECT}>"
     if not path:
         return F.from_json(as_list, kind)
     for name in reversed(path):
@@ -232,22 +232,16 @@ def _records_of_json(split: DataFrame, pinned: Iterable[str]) -> Records:
     keys = F.map_keys(fields)
     is_twice = F.size(F.array_distinct(keys)) < F.size(keys)
     checked = split.withColumn(WHY, F.coalesce(F.col(WHY), F.when(is_twice, "has a name twice")))
-    values = {name: F.try_element_at(fields, F.lit(name)).cast("string") for name in known}
-    left = F.map_filter(fields, lambda name, _: ~name.isin(known)) if known else fields
-    rest = F.transform_values(left, lambda _, value: value.cast("string"))
-    return Records(checked, values, rest)
+    values = {name: F.try_element_at(fields, F.lit(name)) for name in known}
+    rest = F.map_filter(fields, lambda name, _: ~name.isin(known)) if known else fields
+    return Records(checked, values, rest, dict.fromkeys(known, JSON))
 
 
 def take_parquet(rows: DataFrame, pinned: Iterable[str]) -> Records:
     """The rows of Parquet files, whose values have types."""
     names = [name for name in rows.columns if name != FILE]
-    types = {name: rows.schema[name].dataType.simpleString() for name in names}
+    types = {name: rows.schema[name].dataType for name in names}
     columns = {name: column_named(name) for name in names}
     record = F.to_json(F.struct(*columns.values()))
     shown = rows.withColumns({RECORD: record, WHY: F.lit(None).cast("string")})
     return _records_of(shown, columns, pinned, types)
-
-
-def _as_text(value: Column, kind: str) -> Column:
-    is_nested = kind.startswith(("struct", "array", "map"))
-    return F.to_json(value) if is_nested else value.cast("string")

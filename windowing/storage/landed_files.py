@@ -82,7 +82,18 @@ def read_parquet_columns(file: Location) -> tuple[tuple[str, ...], str]:
         raise UnreadableFile(
             "has times in nanoseconds, which Spark does not read; write them as us"
         )
+    if not _are_apart(schema):
+        raise UnreadableFile("has names that differ by case alone, which Spark does not read")
     return tuple(schema.names), str(schema)
+
+
+def _are_apart(fields: Iterable[pa.Field]) -> bool:
+    """Whether no two of these fields, or of the fields inside, have names that differ by case."""
+    known = list(fields)
+    names = {field.name.lower() for field in known}
+    return len(names) == len(known) and all(
+        _are_apart(field.type.field(n) for n in range(field.type.num_fields)) for field in known
+    )
 
 
 def check_parquet(spark: SparkSession, file: Location) -> None:

@@ -47,7 +47,10 @@ def test_an_empty_folder_needs_no_jvm(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"folder": "missing"}, "source.files.folder: {root}/missing is no directory; make it"),
+        (
+            {"folder": "missing"},
+            "{root}/trips.yaml: source.files.folder: {root}/missing is no directory; make it",
+        ),
         (None, "the spec has no source.files; write there in which folder files land"),
     ],
 )
@@ -84,6 +87,7 @@ def test_figures_are_told_and_values_are_not(spark: SparkSession, tmp_path: Path
     changed = command(drop)
     assert changed.exit_code == 4
     assert "FILE_CHANGED: 1.csv" in changed.stderr
+    assert f"run `tidemark ingest {tmp_path}/trips.yaml --keep-taken`" in changed.stderr
     assert command(drop, "--keep-taken").output == "trips: 1.csv counts as taken\n"
     assert CANARY not in said.output + changed.output
 
@@ -102,3 +106,27 @@ def test_a_wrong_type_is_told_by_the_file_that_pins_it(spark: SparkSession, tmp_
     said = command(drop)
     assert said.exit_code == 2
     assert "columns.id: is double here, and id bigint in" in said.stderr
+
+
+@pytest.mark.usefixtures("no_jvm")
+def test_a_wrong_type_is_told_where_nothing_has_landed(tmp_path: Path) -> None:
+    drop = DropFolder(tmp_path)
+    drop.pin(id="bigit")
+    assert drop.folder.is_dir()
+    said = command(drop)
+    assert said.exit_code == 2
+    assert f"{drop.pinned}: columns.id: 'bigit' is no type of Spark; use string" in said.stderr
+
+
+def test_each_column_that_is_not_pinned_is_named_once(spark: SparkSession, tmp_path: Path) -> None:
+    drop = DropFolder(tmp_path)
+    drop.pin(id="bigint")
+    drop.land("1.csv", f"id,Kanal,Ort,empty\n1,{CANARY},a,\n2,b,c,\n")
+    drop.land("2.csv", "id,Kanal\n3,d\n")
+    said = command(drop, "--json")
+    assert json.loads(said.stdout)["not_pinned"] == ["Kanal", "Ort"]
+    assert said.stderr.splitlines()[1:] == [
+        "column Kanal is not pinned; its values are in rescued",
+        "column Ort is not pinned; its values are in rescued",
+    ]
+    assert CANARY not in said.output
