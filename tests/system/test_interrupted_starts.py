@@ -7,6 +7,7 @@ from pathlib import Path
 import deltalake
 import pyarrow as pa
 import pytest
+from tenacity import retry, retry_if_result, stop_after_delay, wait_fixed
 
 from tests.support.interrupted_start import MOMENTS
 from tests.support.killed_process import light
@@ -57,7 +58,22 @@ def ended(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
+def list_group(process: "subprocess.Popen[str]") -> set[int]:
+    """The processes of its group that are there still."""
+    found = subprocess.run(
+        ["pgrep", "-g", str(process.pid)], check=False, capture_output=True, text=True
+    )
+    return {int(line) for line in found.stdout.split()}
+
+
+@retry(retry=retry_if_result(bool), wait=wait_fixed(0.2), stop=stop_after_delay(30))
+def wait_for_jvm(process: "subprocess.Popen[str]") -> set[int]:
+    """Waits until no process of its group is left, as the JVM ends when its input does."""
+    return list_group(process)
+
+
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_ctrl_c_during_the_start_of_a_session_is_an_interruption(moment: str, home: Path) -> None:
     process = begun(home, "tests.support.interrupted_start", moment, "run", "trips.yaml")
     assert ended(process) == INTERRUPTED
+    assert not wait_for_jvm(process)

@@ -19,6 +19,7 @@ import pyarrow as pa
 from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
+from pyspark.core import context as pyspark_context
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import DataFrame, SparkSession
@@ -232,15 +233,41 @@ def ctrl_c_kept() -> Iterator[None]:
     A context sets a handler of its own, which asks the JVM to cancel its jobs before it raises
     KeyboardInterrupt. It does so on the connection that is waiting, which raises another error.
     """
+    contexts: Any = pyspark_context
     before, cancel = signal.getsignal(signal.SIGINT), SparkContext.cancelAllJobs
     SparkContext.cancelAllJobs = _cancel_nothing  # type: ignore[method-assign,assignment]
+    contexts.launch_gateway = _launch_whole
     try:
         yield
     finally:
         # Only the main thread may set a handler, and a context sets it there only.
-        if threading.current_thread() is threading.main_thread():
+        if _is_main_thread():
             signal.signal(signal.SIGINT, before)
         SparkContext.cancelAllJobs = cancel  # type: ignore[method-assign]
+        contexts.launch_gateway = launch_gateway
+
+
+def _launch_whole(*given: Any, **named: Any) -> Any:
+    """Starts a JVM; Ctrl-C waits until it has told where it listens.
+
+    Before that PySpark would delete the directory in which the JVM tells it. The JVM would fail
+    there, keep its port open, and never end.
+    """
+    launch: Any = launch_gateway
+    if not _is_main_thread():
+        return launch(*given, **named)
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        return launch(*given, **named)
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if came:
+            signal.raise_signal(signal.SIGINT)
+
+
+def _is_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 def _cancel_nothing(_: SparkContext) -> None:
