@@ -18,6 +18,8 @@ from windowing.spec.pipeline import CsvForm
 
 JSON = T.VariantType()
 _NESTED = (T.StructType, T.ArrayType, T.MapType)
+_NOT_BLANK = {T.BooleanType, T.LongType, T.IntegerType, T.DoubleType, T.DecimalType}
+"""Types of which a blank text is no value."""
 OBJECT = "map<string,variant>"
 """An object of JSON. As texts its numbers would be those of doubles."""
 _LIST = "array<variant>"
@@ -129,8 +131,13 @@ class Fitting:
             text = self._clean(value, kind)
             return text, read_text(text, kind, pattern, self.csv)
         if isinstance(stored, T.VariantType) and not isinstance(kind, T.VariantType):
-            text = self._clean(value.cast("string"), kind)
-            return F.when(text.isNotNull(), value), read_text(text, kind, pattern, self.csv)
+            text = value.cast("string")
+            cleaned = self._clean(text, kind)
+            # Blanks are none of the other types, and inside a struct Spark would clean them often.
+            typed = read_text(
+                F.trim(text) if type(kind) in _NOT_BLANK else cleaned, kind, pattern, self.csv
+            )
+            return F.when(cleaned.isNotNull(), value), typed
         if is_nested(stored):
             is_text = isinstance(kind, T.StringType)
             return value, F.to_json(value) if is_text else F.lit(None).cast(kind)
