@@ -14,6 +14,7 @@ from tests.support.killed_process import light
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("jvm")]
 
+ROOT = Path(__file__).parents[2]
 SPEC = """
 name: trips
 lake: lake
@@ -47,7 +48,7 @@ def begun(home: Path, *words: str) -> "subprocess.Popen[str]":
         stderr=subprocess.PIPE,
         text=True,
         cwd=home,
-        env=light(home),
+        env={**light(home), "PYTHONPATH": str(ROOT)},
         start_new_session=True,
     )
 
