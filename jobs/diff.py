@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from jobs.diagnosis.spec_changes import list_changed_names
 from jobs.foreign_errors.control_errors import control_errors_explained
 from jobs.publication.earlier import find_publication
 from windowing.columns import REVISION, RUN, START
@@ -43,7 +44,12 @@ def compare(pipeline: Pipeline, since: int | None, until: int | None, limit: int
         for window in pipeline.windows:
             if window.name in first.versions and window.name in last.versions:
                 outputs[window.name] = _compare_output(pipeline, window, first, last, limit)
-        return Compared(_describe_side(past, first), _describe_side(past, last), outputs)
+        return Compared(
+            _describe_side(past, first),
+            _describe_side(past, last),
+            outputs,
+            list_changed_names(pipeline, past),
+        )
 
 
 def _find_side(

@@ -13,6 +13,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from jobs.diagnosis.spec_changes import list_changed_names
 from jobs.evidence.accepted_events import AcceptedEvents, Subject, find_events
 from jobs.read import explain_missing
 from jobs.sessions.exact_session import in_exact_session
@@ -114,13 +115,15 @@ class Histories:
     """The first of `total` windows.
 
     `is_complete` says whether every change of them is recorded; otherwise earlier values may be
-    missing. Before a run has made the output, `missing` is the reason why there is none.
+    missing. Before a run has made the output, `missing` is the reason why there is none. `changed`
+    is what in the spec is not what made the outputs.
     """
 
     windows: tuple[WindowHistory, ...] = ()
     total: int = 0
     is_complete: bool = True
     missing: str | None = None
+    changed: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, object]:
         """The histories as plain JSON values."""
@@ -147,9 +150,10 @@ def history(
     StateRefused where the table was lost.
     """
     past = read_history(pipeline)
+    changed = list_changed_names(pipeline, past)
     missing = explain_missing(pipeline, window.name, past)
     if missing is not None:
-        return Histories(missing=missing)
+        return Histories(missing=missing, changed=changed)
     recorded = read_recorded(spark, pipeline, window.name)
     rows, total = _choose(recorded, wanted, select_windows if events is None else _select_one)
     if events is not None and total > 1:
@@ -164,7 +168,7 @@ def history(
     if events is not None:
         told = tuple(_with_events(spark, pipeline, window, past, each, events) for each in told)
     # The first commit has only created the table.
-    return Histories(told, total, is_complete=recorded.first <= 1)
+    return Histories(told, total, is_complete=recorded.first <= 1, changed=changed)
 
 
 def _select_one(rows: DataFrame, wanted: Wanted) -> DataFrame:

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from jobs.diagnosis.spec_changes import list_changed_names
 from jobs.foreign_errors.source_errors import FILE_GONE
 from jobs.read import explain_missing, published_entry, whole_of
 from jobs.sessions.exact_session import in_exact_session
@@ -85,9 +86,10 @@ def show_windows(
     """
     past = read_history(pipeline)
     path = pipeline.table(window.name)
+    changed = list_changed_names(pipeline, past)
     missing = explain_missing(pipeline, window.name, past)
     if missing is not None:
-        return Seen(missing=missing)
+        return Seen(missing=missing, changed=changed)
     if as_of is not None:
         past, number = _find_as_of(past, pipeline, window, as_of)
     elif published:
@@ -101,7 +103,8 @@ def show_windows(
         rows = delta.read(spark, path, number)
         complete = whole_of(spark, pipeline, window.name, versions)
         rows = with_finality(rows, pipeline, window.name, watermark_us, complete)
-        return Seen(choose_rows(rows, pipeline, wanted), Version(number, run, watermark_us))
+        version = Version(number, run, watermark_us)
+        return Seen(choose_rows(rows, pipeline, wanted), version, changed=changed)
 
 
 def _find_versions(past: LedgerHistory, window: Window, number: int) -> Mapping[str, int] | None:

@@ -52,7 +52,7 @@ def diff(
     for name, difference in found.outputs.items():
         _print_difference(printer, pipeline, name, difference)
     printer.finish({"pipeline": pipeline.name, **found.as_json()})
-    tell_changed_spec(pipeline)
+    tell_changed_spec(pipeline, found.changed)
 
 
 def _describe_side(side: "Side") -> str:

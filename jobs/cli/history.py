@@ -88,7 +88,7 @@ def history(
     found = read_history(session, pipeline, chosen, wanted, events)
     _print_histories(printer, pipeline, window, found)
     printer.finish({"pipeline": pipeline.name, "window": window, **found.as_json()})
-    tell_changed_spec(pipeline)
+    tell_changed_spec(pipeline, found.changed)
 
 
 def _print_histories(

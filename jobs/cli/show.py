@@ -89,7 +89,7 @@ def show(
         printer.data(columns, rows, title)
         printer.line(how_many(seen.rows))
     printer.finish({"pipeline": pipeline.name, "window": window, **seen.as_json()})
-    tell_changed_spec(pipeline)
+    tell_changed_spec(pipeline, seen.changed)
 
 
 def _window_table(found: "Rows", keys: Sequence[str]) -> tuple[list[str], list[list[Any]]]:

@@ -48,6 +48,7 @@ def validate(
     from jobs.validation.validated import find_validation
 
     probe_lock(pipeline)
+    # Also with --again: it refuses a changed spec before a JVM starts.
     known = find_validation(pipeline)
     recorded = None if again else known
     session = None

@@ -77,8 +77,7 @@ def check_spec_change(pipeline: Pipeline, past: LedgerExcerpt) -> None:
     Windows and aggregates may be added and removed while no step is left open. Whatever keeps its
     name has to stay what it is.
     """
-    check_kept_names(pipeline, past)
-    found = spec_difference(pipeline, past)
+    found = check_kept_names(pipeline, past)
     if not found:
         return
     if past.period is not None:
@@ -100,21 +99,26 @@ def check_spec_change(pipeline: Pipeline, past: LedgerExcerpt) -> None:
         )
 
 
-def check_kept_names(pipeline: Pipeline, past: LedgerExcerpt) -> None:
-    """StateRefused where something in the spec has a name that something else had before.
+def check_kept_names(pipeline: Pipeline, past: LedgerExcerpt) -> Evolution:
+    """How the spec differs, where everything in it has a name of its own.
 
-    What was made under that name is not what the spec describes.
+    StateRefused where something has a name that something else had before: what was made under that
+    name is not what the spec describes.
     """
-    changed = list_changed_names(pipeline, past)
+    found = spec_difference(pipeline, past)
+    changed = _list_changed(pipeline, past, found)
     if changed:
-        found = spec_difference(pipeline, past)
         differ = f"{join_names(changed)} differ from what made the state in {pipeline.root}"
         raise spec_refused(pipeline, differ + _advise_on_names(found))
+    return found
 
 
 def list_changed_names(pipeline: Pipeline, past: LedgerExcerpt) -> tuple[str, ...]:
     """What in the spec has a name that something else had before, such as `windows.daily`."""
-    found = spec_difference(pipeline, past)
+    return _list_changed(pipeline, past, spec_difference(pipeline, past))
+
+
+def _list_changed(pipeline: Pipeline, past: LedgerExcerpt, found: Evolution) -> tuple[str, ...]:
     return (*found.changed, *_find_reused_names(pipeline, past, found))
 
 

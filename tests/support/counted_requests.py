@@ -22,9 +22,9 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from tests.support.faulty_proxy import Asked, FaultyProxy, started_proxy
+from tests.support.published_readers import options_of
 from tests.support.s3_server import S3Server, started_s3_server
-from windowing.location import S3
-from windowing.storage.s3_settings import read_s3_settings
+from windowing.location import Location
 
 KINDS = ("GET", "HEAD", "LIST", "PUT", "DELETE", "COPY")
 START_S = 1_767_225_600
@@ -79,8 +79,7 @@ class Shop:
             "at": pa.array([at * 1_000_000 for at in times], pa.timestamp("us", "UTC")),
             "amount": [n * 7919 % 1_000 for n in numbers],
         }
-        is_on_s3 = self.source.startswith(S3)
-        options = read_s3_settings(os.environ).for_rust() if is_on_s3 else None
+        options = options_of(Location(self.source))
         write_deltalake(self.source, pa.table(events), mode="append", storage_options=options)
 
     def count(self, name: str, *words: str) -> Counted:

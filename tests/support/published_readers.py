@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from windowing.location import Location
+from windowing.location import S3, Location
 from windowing.storage.s3_settings import read_s3_settings
 
 Row = Mapping[str, Any]
@@ -22,8 +22,12 @@ _OF_FEED = (CHANGE, "_commit_version", "_commit_timestamp")
 
 def open_delta(table: Location) -> DeltaTable:
     """The table as delta-rs opens it."""
-    options = None if table.is_local else read_s3_settings(os.environ).for_rust()
-    return DeltaTable(table.text, storage_options=options)
+    return DeltaTable(table.text, storage_options=options_of(table))
+
+
+def options_of(table: Location) -> dict[str, str] | None:
+    """What delta-rs has to know of the storage that a table is on."""
+    return read_s3_settings(os.environ).for_rust() if table.text.startswith(S3) else None
 
 
 def to_rows(found: pa.Table) -> list[Row]:

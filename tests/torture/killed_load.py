@@ -31,17 +31,17 @@ import duckdb
 import numpy as np
 import psutil
 import pyarrow as pa
-from deltalake import DeltaTable, write_deltalake
+from deltalake import write_deltalake
 
 from bench.load import KEYS, describe_three_windows
+from tests.support.published_readers import open_delta, options_of
 from tests.support.s3_server import started_s3_server
 from windowing.ledger.rule import DONE, INTENT
 from windowing.ledger.table import read_history
-from windowing.location import S3, Location
+from windowing.location import Location
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.reserved import PUBLISHED
-from windowing.storage.s3_settings import read_s3_settings
 from windowing.storage.store import store_of
 
 _START_US = 1_767_225_600_000_000
@@ -147,14 +147,9 @@ def measure_memory(pid: int) -> int:
     return total
 
 
-def find_options(place: str) -> dict[str, str] | None:
-    """What delta-rs has to know of the storage that a table is on."""
-    return read_s3_settings(os.environ).for_rust() if place.startswith(S3) else None
-
-
 def land_events(source: str, events: int, batch: int) -> int:
     """Appends all events, a commit for each batch, the later ones happening later; the commits."""
-    options = find_options(source)
+    options = options_of(Location(source))
     span = _SPAN_US * batch // events
     commits = -(-events // batch)
     for n in range(commits):
@@ -189,8 +184,7 @@ def compare_published(one: Load, other: Load) -> int:
         with duckdb.connect() as connection:
             for load in (one, other):
                 place = load.pipeline.table(PUBLISHED) / window.name
-                table = DeltaTable(place.text, storage_options=find_options(place.text))
-                connection.register(load.name, table.to_pyarrow_dataset())
+                connection.register(load.name, open_delta(place).to_pyarrow_dataset())
                 columns = "user, window_start, window_end, n, total, most, p95"
                 connection.sql(
                     f"create table {load.name}_rows as select {columns} from {load.name}"

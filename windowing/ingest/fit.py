@@ -19,6 +19,7 @@ from windowing.ingest.values import (
     find_unknown,
     given_in,
     is_nested,
+    join_lists,
     map_of,
 )
 from windowing.spec.pipeline import CsvForm
@@ -103,7 +104,7 @@ def find_new(
     for column, field in zip(columns, types.fields, strict=True):
         if column.source in opened:
             inside = as_json(*opened[column.source])
-            found += _find_inside(inside, field.dataType, column.source)
+            found += find_unknown(inside, field.dataType, F.lit(column.source))
     return _distinct(rows, found)
 
 
@@ -116,16 +117,9 @@ def find_rescued(
     found = [F.filter(F.map_keys(rescued), lambda name: ~name.isin(known))]
     for column, field in zip(columns, types.fields, strict=True):
         value = F.try_element_at(rescued, F.lit(column.source))
-        found += _find_inside(value, field.dataType, column.source)
+        found += find_unknown(value, field.dataType, F.lit(column.source))
     return _distinct(rows.where(F.col(WHY).isNull() & F.col(RESCUED).isNotNull()), found)
 
 
-def _find_inside(value: Column, kind: T.DataType, path: str) -> list[Column]:
-    found = find_unknown(value, kind, F.lit(path))
-    return [] if found is None else [found]
-
-
 def _distinct(rows: DataFrame, found: Sequence[Column]) -> DataFrame:
-    none = F.array().cast("array<string>")
-    names = F.concat(*(F.coalesce(each, none) for each in found))
-    return rows.select(F.explode(names).alias("name")).distinct()
+    return rows.select(F.explode(join_lists(found)).alias("name")).distinct()

@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, time
 from typing import Any
 
 from windowing.grid.zone import micros
+from windowing.ingest.candidates import last_part
 from windowing.spec.duration import SECOND
 from windowing.spec.times import instant
 
@@ -69,7 +70,7 @@ def rank_time(path: str, times: Times, place: int) -> tuple[object, ...]:
 
 
 def _says_event(path: str) -> bool:
-    return bool(_EVENT.search(path.rpartition(".")[2]))
+    return bool(_EVENT.search(last_part(path)))
 
 
 def _times(

@@ -6,7 +6,7 @@ NULL. A list or a map fits where all its values do. What came is a text, a JSON 
 has a type of Parquet.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column
@@ -345,10 +345,10 @@ def map_of(values: Mapping[str, Column]) -> Column:
     return F.create_map(*pairs).cast(OBJECT)
 
 
-def find_unknown(value: Column, kind: T.DataType, path: Column) -> Column | None:
-    """The dotted paths of what a JSON value has inside, and its type has not.
+def find_unknown(value: Column, kind: T.DataType, path: Column) -> list[Column]:
+    """Lists of the dotted paths of what a JSON value has inside, and its type has not.
 
-    None where the type has no struct inside.
+    There is none where the type has no struct inside. A list may be NULL.
     """
     match kind:
         case T.StructType():
@@ -357,23 +357,24 @@ def find_unknown(value: Column, kind: T.DataType, path: Column) -> Column | None
             found = [F.transform(names, lambda name: F.concat(path, F.lit("."), name))]
             for field in kind.fields:
                 inside = F.concat(path, F.lit(f".{field.name}"))
-                more = find_unknown(_get_member(value, field.name), field.dataType, inside)
-                found += [] if more is None else [more]
-            none = F.array().cast("array<string>")
-            return F.concat(*(F.coalesce(each, none) for each in found))
+                found += find_unknown(_get_member(value, field.name), field.dataType, inside)
+            return found
         case T.ArrayType():
             return _find_in_each(F.try_variant_get(value, "$", _LIST), kind.elementType, path)
         case T.MapType():
             values = F.map_values(F.try_variant_get(value, "$", OBJECT))
             return _find_in_each(values, kind.valueType, path)
-    return None
+    return []
 
 
-def _find_in_each(values: Column, kind: T.DataType, path: Column) -> Column | None:
-    if find_unknown(F.lit(None).cast("variant"), kind, path) is None:
-        return None
-    return F.flatten(F.transform(values, lambda each: _some(find_unknown(each, kind, path))))
+def _find_in_each(values: Column, kind: T.DataType, path: Column) -> list[Column]:
+    if not find_unknown(F.lit(None).cast("variant"), kind, path):
+        return []
+    each = F.transform(values, lambda value: join_lists(find_unknown(value, kind, path)))
+    return [F.flatten(each)]
 
 
-def _some(found: Column | None) -> Column:
-    return F.array().cast("array<string>") if found is None else found
+def join_lists(lists: Sequence[Column]) -> Column:
+    """The texts of all lists; one that is NULL has none."""
+    none = F.array().cast("array<string>")
+    return F.concat(none, *(F.coalesce(each, none) for each in lists))

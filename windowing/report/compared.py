@@ -67,11 +67,15 @@ class OutputDifference:
 
 @dataclass(frozen=True)
 class Compared:
-    """What leads from the side `since` to the side `until`, by window."""
+    """What leads from the side `since` to the side `until`, by window.
+
+    `changed` is what in the spec is not what made the outputs.
+    """
 
     since: Side
     until: Side
     outputs: Mapping[str, OutputDifference]
+    changed: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, object]:
         """The comparison as plain JSON values."""

@@ -40,12 +40,14 @@ class Version:
 class Seen:
     """Rows of an output and the version they are of.
 
-    Before a run has made the output there is no version, and `missing` is the reason.
+    Before a run has made the output there is no version, and `missing` is the reason. `changed` is
+    what in the spec is not what made the outputs.
     """
 
     rows: Rows = NO_ROWS
     version: Version | None = None
     missing: str | None = None
+    changed: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, object]:
         """Version and rows as plain JSON values."""

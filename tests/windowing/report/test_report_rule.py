@@ -18,7 +18,6 @@ from windowing.report.rule import (
     Published,
     RunReport,
     add_corrections,
-    list_caught_up,
     run_report,
 )
 from windowing.source.rule import Followed
@@ -144,8 +143,3 @@ def test_a_publication_tells_by_output_what_each_one_changed(
     }
     assert found["changed_days"] == {"daily": {"days": [], "ranges": []}}
     assert found["held"] == {"weekly": ["rows >= 1"]}
-
-
-def test_events_that_caught_up_are_told_by_window() -> None:
-    counts = {"partial.hourly": -2, "partial.daily": 1, "accepted": 3}
-    assert list_caught_up(counts, ["hourly", "daily", "weekly"]) == {"hourly": 2}
