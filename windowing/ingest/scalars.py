@@ -1,7 +1,8 @@
 """Values without parts -> values of a type; NULL where they would have to be changed for it.
 
 Refused are a number with more decimals than its type, a time without a zone for an instant, and a
-number with decimals for a whole one.
+number with decimals for a whole one. So is a number beyond those of a double, which would be
+infinite; `Infinity` itself is a value.
 """
 
 from pyspark.sql import Column
@@ -11,8 +12,9 @@ from pyspark.sql import types as T
 from windowing.ingest.inference import thousands_pattern
 from windowing.spec.pipeline import CsvForm
 
+FLOATING = (T.FloatType, T.DoubleType)
 _WHOLE = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
-_NUMBERS = (*_WHOLE, T.FloatType, T.DoubleType, T.DecimalType)
+_NUMBERS = (*_WHOLE, *FLOATING, T.DecimalType)
 _TIMES = (T.DateType, T.TimestampType, T.TimestampNTZType)
 _FAMILIES = (
     (*_NUMBERS, T.BooleanType),
@@ -50,6 +52,11 @@ def read_text(text: Column, kind: T.DataType, pattern: str | None, csv: CsvForm)
     return text.try_cast(kind)
 
 
+def is_infinite(number: Column) -> Column:
+    """Whether a floating number, if there is one, is beyond all others."""
+    return F.coalesce(F.abs(number) == float("inf"), F.lit(False))
+
+
 def _plain_number(text: Column, csv: CsvForm) -> Column:
     """The number with a point before its decimals and nothing between its digits."""
     if csv.thousands is not None:
@@ -61,8 +68,10 @@ def _plain_number(text: Column, csv: CsvForm) -> Column:
 
 
 def _read_number(text: Column, kind: T.DataType) -> Column:
-    if isinstance(kind, (T.FloatType, T.DoubleType)):
-        return F.when(~text.rlike(_JAVA_SUFFIX), text.try_cast(kind))
+    if isinstance(kind, FLOATING):
+        number = text.try_cast(kind)
+        is_beyond = is_infinite(number) & text.rlike(r"\d")
+        return F.when(~text.rlike(_JAVA_SUFFIX) & ~is_beyond, number)
     if isinstance(kind, T.DecimalType):
         decimals = F.length(F.regexp_extract(text, r"\.(\d*?)0*$", 1))
         # Spark rounds what has more decimals, and reads powers of ten, which are not looked at.

@@ -13,7 +13,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing.ingest.scalars import cast_exactly, read_text
+from windowing.ingest.scalars import FLOATING, cast_exactly, read_text
 from windowing.spec.pipeline import CsvForm
 
 JSON = T.VariantType()
@@ -137,6 +137,8 @@ class Fitting:
             typed = read_text(
                 F.trim(text) if type(kind) in _NOT_BLANK else cleaned, kind, pattern, self.csv
             )
+            if isinstance(kind, FLOATING):
+                typed = F.when(~_is_beyond_doubles(value, text), typed)
             return F.when(cleaned.isNotNull(), value), typed
         if is_nested(stored):
             is_text = isinstance(kind, T.StringType)
@@ -269,6 +271,11 @@ def _read_document(value: Column, stored: T.DataType, kind: T.DataType) -> Colum
     found = F.try_parse_json(text)
     has_form = F.try_variant_get(found, "$", form).isNotNull()
     return F.coalesce(F.when(has_form, found), as_json(value, stored))
+
+
+def _is_beyond_doubles(value: Column, text: Column) -> Column:
+    """Whether a JSON value is a number that its parser made infinite."""
+    return text.isin("Infinity", "-Infinity") & (F.schema_of_variant(value) == "DOUBLE")
 
 
 def as_json(value: Column, stored: T.DataType | None) -> Column:

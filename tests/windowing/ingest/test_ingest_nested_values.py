@@ -1,6 +1,7 @@
 """Random records with structs, lists and maps: rows and reasons are those of a plain loop."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -33,6 +34,7 @@ WRITTEN = {**TYPES, "r": TYPES["r"].replace("i t", "`i t`")}
 AT = "2026-01-01T00:00:00Z"
 SCALARS: Sequence[Any] = (
     *(None, 1, -7, 2.5, 1.255, 2**63, -(2**63), "hot", "7", " 8 ", "", AT, True, False),
+    *("1e400", "-1e400", "Infinity"),
     *({"x": 1}, [1]),
 )
 NAMES = ("i", "d", "s", "b", "p", "at", "i t", "r", "l", "m", "new", "I", "1", "01", "it's")
@@ -104,7 +106,9 @@ def fit_scalar(value: Any, kind: T.DataType, no: str) -> Any:
                 if -(2**bits) <= number < 2**bits:
                     return number
             case T.DoubleType():
-                return float(text)
+                double = float(text)
+                if not math.isinf(double) or text == "Infinity":
+                    return double
             case T.DecimalType():
                 decimal = Decimal(text)
                 if abs(decimal) < 1000 and decimal == round(decimal, 2):
@@ -204,6 +208,21 @@ def test_random_nested_records_become_rows_as_a_plain_loop_says(spark: SparkSess
     paths = {row["name"] for row in find_rescued(rows, columns, types).collect()}
     assert {"extra", "r.new", "l.new", "deep.r.new"} <= paths
     assert not paths & {"r.i", "l.i", "deep.r.r.d"}
+
+
+def test_a_number_beyond_those_of_a_double_is_none(spark: SparkSession) -> None:
+    given = {"d": ("1e400", "-1e400", "1e308"), "r": ("1e400", "-1e400", "1e308")}
+    texts = [(f"d{n}", f'{{"d": {number}}}') for n, number in enumerate(given["d"])]
+    texts += [(f"r{n}", f'{{"r": {{"d": {number}}}}}') for n, number in enumerate(given["r"])]
+    kinds = {"d": "double", "r": "struct<d:double>"}
+    types = delta.parse_columns("d double, r struct<d:double>")
+    columns = [PinnedColumn(name, kind, name) for name, kind in kinds.items()]
+    split = split_json(spark.createDataFrame(texts, f"{FILE} string, {RECORD} string"), kinds)
+    rows = fit_rows(split, columns, types, CsvForm(), "quarantine").collect()
+    assert {row[FILE]: row[WHY] for row in rows} == {
+        "d0": "d is no double", "d1": "d is no double", "d2": None,
+        "r0": "r.d is no double", "r1": "r.d is no double", "r2": None,
+    }  # fmt: skip
 
 
 @pytest.mark.slow
