@@ -50,6 +50,7 @@ FRAMES = (
     "windowing/expressions/values.py",
     "windowing/ingest/fit.py",
     "windowing/ingest/kinds.py",
+    "windowing/ingest/json_values.py",
     "windowing/ingest/scalars.py",
     "windowing/ingest/values.py",
     "windowing/panes/events.py",

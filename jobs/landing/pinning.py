@@ -23,10 +23,10 @@ from windowing.ingest.columns import (
 from windowing.ingest.fit import find_new
 from windowing.ingest.frame import Records
 from windowing.ingest.inference import TEXT, Guess, guess_type, infer_objects
+from windowing.ingest.json_values import is_nested
 from windowing.ingest.kinds import leave_impossible, write_kind
 from windowing.ingest.names import name_columns
 from windowing.ingest.rule import describe_names
-from windowing.ingest.values import is_nested
 from windowing.spec.pipeline import Files
 from windowing.storage import delta, landed_files
 from windowing.storage.store import store_of

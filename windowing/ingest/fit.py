@@ -3,7 +3,7 @@
 What does not fit is never changed until it does; values.py says what fits.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -12,9 +12,8 @@ from pyspark.sql import types as T
 from windowing.columns import FILE, RECORD, RESCUED, WHY
 from windowing.ingest.columns import PinnedColumn
 from windowing.ingest.frame import Records
-from windowing.ingest.values import (
+from windowing.ingest.json_values import (
     OBJECT,
-    Fitting,
     as_json,
     find_unknown,
     given_in,
@@ -22,9 +21,11 @@ from windowing.ingest.values import (
     join_lists,
     map_of,
 )
+from windowing.ingest.values import Fitted, Fitting, describe_unfit, parts_of
 from windowing.spec.pipeline import CsvForm
 
 _OPENED = "__opened_"
+_FITTED = "__fitted_"
 
 
 def fit_rows(
@@ -41,25 +42,20 @@ def fit_rows(
     """
     fitting = Fitting(csv, on_unfit_value)
     rows, opened = _open(records, fitting, columns, types)
+    rows, fitted = _fit_columns(rows, opened, fitting, columns, types)
     made: dict[str, Column] = {}
     whys: list[Column] = [F.col(WHY)]
     rests: dict[str, Column] = {}
     for column, field in zip(columns, types.fields, strict=True):
-        if column.source not in opened:
+        found = fitted.get(column.source)
+        if found is None:
             made[column.name] = F.lit(None).cast(field.dataType)
             continue
-        fitted = fitting.fit_column(
-            *opened[column.source],
-            field.dataType,
-            column.source,
-            written=column.type,
-            pattern=column.format,
-        )
-        made[column.name] = fitted.value
+        made[column.name] = found.value
         if on_unfit_value != "rescue":
-            whys.append(fitted.why)
-        if fitted.rest is not None:
-            rests[column.source] = fitted.rest
+            whys.append(found.why)
+        if found.rest is not None:
+            rests[column.source] = found.rest
     rest = F.map_concat(records.rest, map_of(rests)) if rests else records.rest
     left = given_in(rest)
     return rows.select(
@@ -90,6 +86,33 @@ def _open(
             more[f"{_OPENED}{place}"], value = value, F.col(f"{_OPENED}{place}")
         found[column.source] = value, stored
     return records.rows.withColumns(more), found
+
+
+def _fit_columns(
+    rows: DataFrame,
+    opened: Mapping[str, tuple[Column, T.DataType | None]],
+    fitting: Fitting,
+    columns: Sequence[PinnedColumn],
+    types: T.StructType,
+) -> tuple[DataFrame, dict[str, Fitted]]:
+    """The values of the columns by their names in files, as they fit.
+
+    Those with parts are columns of the rows with all that was found of them.
+    """
+    found: dict[str, Fitted] = {}
+    more: dict[str, Column] = {}
+    for place, (column, field) in enumerate(zip(columns, types.fields, strict=True)):
+        if column.source not in opened:
+            continue
+        value, stored = opened[column.source]
+        kind, no = field.dataType, describe_unfit(column.source, column.type)
+        if stored is None or not is_nested(kind):
+            found[column.source] = fitting.fit_scalar(value, stored, kind, no, column.format)
+            continue
+        name = f"{_FITTED}{place}"
+        more[name] = fitting.fit_nested(value, stored, kind, column.source, no)
+        found[column.source] = parts_of(F.col(name))
+    return rows.withColumns(more), found
 
 
 def find_new(

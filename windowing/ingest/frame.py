@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windowing.columns import FILE, RECORD, WHY
-from windowing.ingest.values import JSON, OBJECT, as_json, map_of
+from windowing.ingest.json_values import JSON, OBJECT, as_json, map_of
 from windowing.rows import column_named, is_true
 from windowing.spec.pipeline import CsvForm
 
