@@ -12,6 +12,7 @@ from jobs.cli.spark import open_to_read
 from jobs.console import Printer
 from windowing.report.text import count, instant, interval
 from windowing.spec.duration import Duration
+from windowing.spec.kinds import zone_of
 from windowing.spec.words import quote_value
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def advise(
         _print_lateness(printer, pipeline, advice, by)
         _print_settings(printer, advice)
         _print_keys(printer, advice)
-        _print_windows(printer, advice)
+        _print_windows(printer, pipeline, advice)
         _print_proposal(printer, advice)
     printer.finish(advice.as_json())
 
@@ -273,13 +274,14 @@ def _print_keys(printer: Printer, advice: "Advice") -> None:
         printer.data(["key", "what", "why"], rows, "Which keys are odd?")
 
 
-def _print_windows(printer: Printer, advice: "Advice") -> None:
+def _print_windows(printer: Printer, pipeline: "Pipeline", advice: "Advice") -> None:
     from windowing.advise.rule import describe_length
 
     rows = []
     for output in dict.fromkeys(window.output for window in advice.windows):
         for window in _choose_nearest(advice, output):
-            bounds = interval(window.start, window.end)
+            zone = zone_of(pipeline.window(output))
+            bounds = interval(window.start, window.end, zone)
             rows.append((output, bounds, window.events, _percent(window.expected_share)))
     if rows:
         columns = ["window", "open", "events", "expected share"]

@@ -14,6 +14,7 @@ from jobs.console import Printer, show_progress
 from windowing.doctor.rule import name_command
 from windowing.errors import ExpectationsFailed, UsageError
 from windowing.report.text import count, interval
+from windowing.spec.kinds import zone_of
 from windowing.spec.words import join_names
 
 if TYPE_CHECKING:
@@ -259,6 +260,9 @@ def _print_plan(printer: Printer, pipeline: "Pipeline", plan: "BackfillPlan") ->
     )
     chunks = [[n, interval(*bounds)] for n, bounds in enumerate(plan.chunks, 1)]
     printer.table(["chunk", "event times"], chunks)
-    windows = [[name, interval(*bounds)] for name, bounds in plan.windows.items()]
+    windows = [
+        [name, interval(*bounds, zone_of(pipeline.window(name)))]
+        for name, bounds in plan.windows.items()
+    ]
     printer.table(["window", "recomputed"], windows)
     printer.finish(plan.as_json())

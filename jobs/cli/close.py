@@ -19,6 +19,7 @@ from windowing.spec.words import join_names
 if TYPE_CHECKING:
     from jobs.restatements import Restatement, Restatements
     from windowing.report.periods import ClosedPeriod
+    from windowing.spec.kinds import Window
     from windowing.spec.pipeline import Pipeline
 
 _DONE = {"insert": "inserted", "update": "updated", "delete": "deleted"}
@@ -131,18 +132,20 @@ def restatements(pipeline: "Pipeline", window: str | None, *, printer: Printer, 
 
 def _print_window(printer: Printer, pipeline: "Pipeline", found: "Restatements") -> None:
     keys = pipeline.source.key
-    rows = [list(cells) for each in found.rows for cells in _list_cells(each, keys)]
+    window = pipeline.window(found.window)
+    rows = [cells for each in found.rows for cells in _list_cells(each, keys, window)]
     columns = [*keys, "window", "would be", "value", "old", "new", "difference"]
     shown = len(found.rows)
     more = "" if shown == found.total else f", the first {shown:,} of {found.total:,}"
     printer.data(columns, rows, f"{pipeline.name}.{found.window}{more}")
 
 
-def _list_cells(each: "Restatement", keys: tuple[str, ...]) -> list[list[Any]]:
+def _list_cells(each: "Restatement", keys: tuple[str, ...], window: "Window") -> list[list[Any]]:
     """One line for each value that differs; one without values where none does."""
     old, new = each.old or {}, each.new or {}
     names = [name for name in (each.new or old) if not is_same(old.get(name), new.get(name))]
-    place = [*(each.key[key] for key in keys), window_cell({START: each.start, END: each.end})]
+    bounds = window_cell({START: each.start, END: each.end}, window)
+    place = [*(each.key[key] for key in keys), bounds]
     done = _DONE[each.operation]
     return [
         [*place, done, name, old.get(name), new.get(name), each.difference.get(name)]

@@ -68,7 +68,7 @@ def _print_difference(
         printer.line(f"{name}: no row differs")
         return
     columns = [c for c in found.rows[0].values if c not in (*pipeline.source.key, START, END)]
-    rows = [_to_cells(row, pipeline.source.key, columns) for row in found.rows]
+    rows = [_to_cells(row, pipeline, name, columns) for row in found.rows]
     numbers = f"{found.inserted:,} inserted, {found.updated:,} updated, {found.deleted:,} deleted"
     printer.table(["change", *pipeline.source.key, "window", *columns], rows, f"{name}: {numbers}")
     if found.count > len(found.rows):
@@ -76,10 +76,12 @@ def _print_difference(
         printer.line(f"{shown}; --limit shows more")
 
 
-def _to_cells(row: "ChangedRow", keys: Sequence[str], columns: Sequence[str]) -> list[Any]:
-    place = [row.values[key] for key in keys]
+def _to_cells(
+    row: "ChangedRow", pipeline: "Pipeline", name: str, columns: Sequence[str]
+) -> list[Any]:
+    place = [row.values[key] for key in pipeline.source.key]
     values = [_to_cell(row.before, row.after, column) for column in columns]
-    return [row.change, *map(datum, place), window_cell(row.values), *values]
+    return [row.change, *map(datum, place), window_cell(row.values, pipeline.window(name)), *values]
 
 
 def _to_cell(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, column: str) -> str:

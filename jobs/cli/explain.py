@@ -10,6 +10,7 @@ from jobs.cli.spark import open_to_read
 from jobs.console import Printer
 from windowing.doctor.rule import name_command
 from windowing.report.text import count, instant, interval
+from windowing.spec.kinds import zone_of
 
 if TYPE_CHECKING:
     from jobs.explain import News, Plan, Touched
@@ -42,7 +43,7 @@ def explain(pipeline: "Pipeline", *, printer: Printer) -> None:
         "closed until",
         "windows with new events",
     ]
-    printer.table(columns, [_output_cells(output) for output in plan.outputs])
+    printer.table(columns, [_output_cells(pipeline, output) for output in plan.outputs])
     state = [[table, ", ".join(windows)] for table, windows in plan.tables.items()]
     printer.table(["state", "serves"], state)
     printer.finish(plan.as_json())
@@ -91,7 +92,8 @@ def _describe_evolution(found: "Evolution") -> str:
     return " and ".join(said)
 
 
-def _output_cells(output: "Touched") -> list[object]:
+def _output_cells(pipeline: "Pipeline", output: "Touched") -> list[object]:
+    zone = zone_of(pipeline.window(output.name))
     return [
         output.name,
         output.kind,
@@ -99,5 +101,5 @@ def _output_cells(output: "Touched") -> list[object]:
         output.version,
         output.published,
         instant(output.closed_until),
-        interval(*output.span) if output.span else None,
+        interval(*output.span, zone) if output.span else None,
     ]

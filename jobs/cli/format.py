@@ -9,6 +9,7 @@ from windowing.columns import END, START
 from windowing.ledger.rule import COUNTS
 from windowing.report.text import count, describe_nulls, instant, interval
 from windowing.spec.fingerprint import AGGREGATE
+from windowing.spec.kinds import zone_of
 from windowing.spec.words import join_names
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from windowing.report.alarms import Alarm
     from windowing.report.rows import Rows
     from windowing.report.rule import RunReport
+    from windowing.spec.kinds import Window
     from windowing.spec.pipeline import Pipeline
 
 
@@ -27,13 +29,13 @@ def how_many(found: "Rows") -> str:
     return f"{len(found.rows):,} of {count(found.total, 'row')}; --limit shows more"
 
 
-def window_cell(row: Mapping[str, Any]) -> str:
-    """The window of a row of an output, from its bounds."""
+def window_cell(row: Mapping[str, Any], window: "Window") -> str:
+    """The bounds of a row of an output, on the clock of its window."""
     start, end = row[START], row[END]
     if start is None and end is None:
         return "all time"
     if isinstance(start, datetime) and isinstance(end, datetime):
-        return interval(start, end)
+        return interval(start, end, zone_of(window))
     # A time beyond the calendar of Python is shown as its text.
     return f"[{start}, {end})"
 

@@ -99,7 +99,7 @@ def _print_histories(
         printer.line(f"{pipeline.name}: no history, because {found.missing}")
         return
     for each in found.windows:
-        _print_window(printer, pipeline, name, each)
+        _print_window(printer, pipeline, window, each)
     shown = len(found.windows)
     more = "" if shown == found.total else f"{shown:,} of "
     printer.line(f"{name}: {more}{count(found.total, 'window')}")
@@ -111,11 +111,12 @@ def _print_histories(
 
 
 def _print_window(
-    printer: Printer, pipeline: "Pipeline", name: str, window: "WindowHistory"
+    printer: Printer, pipeline: "Pipeline", output: str, window: "WindowHistory"
 ) -> None:
     start, end = window.bounds
     keys = ", ".join(f"{key}={window.identity[key]}" for key in pipeline.source.key)
-    title = " ".join([name, keys, window_cell({START: start, END: end})])
+    bounds = window_cell({START: start, END: end}, pipeline.window(output))
+    title = " ".join([f"{pipeline.name}.{output}", keys, bounds])
     hidden = {END, RUN}
     columns = dict.fromkeys(
         column for value in window.values for column in value.values or () if column not in hidden

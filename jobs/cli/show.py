@@ -27,6 +27,7 @@ from windowing.report.text import instant_us
 
 if TYPE_CHECKING:
     from windowing.report.rows import Rows
+    from windowing.spec.kinds import Window
     from windowing.spec.pipeline import Pipeline
 
 _DERIVED = ("is_closed", "is_final")
@@ -85,14 +86,16 @@ def show(
     else:
         watermark = instant_us(seen.version.watermark_us)
         title = f"{pipeline.name}.{window}, version {seen.version.number}, watermark {watermark}"
-        columns, rows = _window_table(seen.rows, pipeline.source.key)
+        columns, rows = _window_table(seen.rows, pipeline.source.key, chosen)
         printer.data(columns, rows, title)
         printer.line(how_many(seen.rows))
     printer.finish({"pipeline": pipeline.name, "window": window, **seen.as_json()})
     tell_changed_spec(pipeline, seen.changed)
 
 
-def _window_table(found: "Rows", keys: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
+def _window_table(
+    found: "Rows", keys: Sequence[str], window: "Window"
+) -> tuple[list[str], list[list[Any]]]:
     """Columns and rows for people: one column for the bounds, and one for open, closed or final."""
     last_event = [LAST] if LAST in found.columns else []
     combined = {*keys, START, END, LAST, *_DERIVED}
@@ -101,7 +104,7 @@ def _window_table(found: "Rows", keys: Sequence[str]) -> tuple[list[str], list[l
     for row in found.rows:
         key_values = [row[key] for key in keys]
         values = [row[column] for column in others]
-        rows.append([*key_values, window_cell(row), *values, _state(row)])
+        rows.append([*key_values, window_cell(row, window), *values, _state(row)])
     return [*keys, "window", *others, "state"], rows
 
 

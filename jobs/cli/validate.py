@@ -118,12 +118,12 @@ def _print_failing(printer: Printer, pipeline: "Pipeline", failing: "Failing") -
         return
     # As the title of a table it would be folded to the table's width.
     printer.line(f"{title}: {how_many(found)}")
-    keys = pipeline.source.key
+    keys, window = pipeline.source.key, pipeline.window(outcome.window)
     others = [name for name in found.columns if name not in (*keys, START, END)]
     rows = []
     for row in found.rows:
         values = [row[name] for name in others]
-        rows.append([*(row[key] for key in keys), window_cell(row), *values])
+        rows.append([*(row[key] for key in keys), window_cell(row, window), *values])
     printer.data([*keys, "window", *others], rows)
 
 

@@ -56,6 +56,8 @@ LOG = "commands.log"
 MARK = ".demo"
 """The file that marks the directory of a demo, so that no other directory is deleted."""
 HOUR = timedelta(hours=1)
+ZONE = "America/New_York"
+"""The clock of the windows."""
 FIRST = datetime(2013, 3, 9, 5, tzinfo=UTC)
 """Midnight in New York on the eve of the change to daylight saving time."""
 CUTS = (
@@ -78,7 +80,7 @@ def print_rows(title: str, rows: DataFrame, columns: Sequence[str]) -> None:
         PRINTER.data(columns, lines, title)
         return
     for row in found:
-        row["window"] = interval(row["window_start"], row["window_end"])
+        row["window"] = interval(row["window_start"], row["window_end"], ZONE)
     heads = []
     for name in columns:
         if name == "window_start":

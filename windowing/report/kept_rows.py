@@ -29,7 +29,7 @@ from windowing.report.revisions import (
 )
 from windowing.report.rule import read_changed
 from windowing.report.text import count
-from windowing.spec.kinds import Window
+from windowing.spec.kinds import Window, zone_of
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import control, table_figures
 from windowing.storage.chosen_columns import read_columns
@@ -150,7 +150,7 @@ def _follow(
         path = pipeline.table(window.name)
         numbers = _list_versions(window, output, past)
         versions = tuple(_find_in_versions(path, numbers, tuple(names), picked))
-    return tell_history(picked, versions, keys, aggregates)
+    return tell_history(picked, versions, keys, aggregates, zone_of(window))
 
 
 def _find_in_versions(

@@ -101,10 +101,12 @@ def tell_history(
     versions: Iterable[Mapping[tuple[Any, ...], Mapping[str, Any]]],
     keys: Sequence[str],
     aggregates: Sequence[str],
+    zone: str | None,
 ) -> tuple[Revised, ...]:
     """Each picked row with what it was in `versions`, oldest first; one that stayed is told once.
 
-    The columns `keys` and `aggregates` are told, and no other ones.
+    The columns `keys` and `aggregates` are told, and no other ones. Windows are named on the clock
+    of the `zone`.
     """
     kept = tuple(versions)
     found = []
@@ -118,7 +120,7 @@ def tell_history(
             if was not in history[-1:]:
                 history.append(was)
         key = {column: row[column] for column in keys}
-        revised = Revised(_name_window(row), key, row[REVISION], row[RUN], tuple(history))
+        revised = Revised(_name_window(row, zone), key, row[REVISION], row[RUN], tuple(history))
         found.append(revised)
     return tuple(found)
 
@@ -172,9 +174,9 @@ def _count_starts(rows: pa.Table | None, width_us: int) -> Mapping[int, int]:
     return counts
 
 
-def _name_window(row: Mapping[str, Any]) -> str:
+def _name_window(row: Mapping[str, Any], zone: str | None) -> str:
     start, end = (None if row[at] is None else moment_or_none(row[at]) for at in (START, END))
     if start is None and end is None:
         return "all time" if row.get(INDEX) is None else f"number {row[INDEX]}"
-    place = interval(start, end)
+    place = interval(start, end, zone)
     return place if row.get(INDEX) is None else f"{place}, number {row[INDEX]}"

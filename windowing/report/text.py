@@ -1,4 +1,7 @@
-"""Values as people read them and as JSON has them; every time is UTC."""
+"""Values as people read them and as JSON has them.
+
+Every time is UTC, but the bounds of windows on the clock of a zone have its offset.
+"""
 
 import json
 from collections.abc import Mapping
@@ -7,6 +10,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from math import isfinite
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from windowing.grid.zone import moment, within_calendar
 from windowing.ledger.evolved import read_evolved
@@ -28,7 +32,7 @@ def instant(at: datetime | None) -> str:
     >>> instant(datetime(2013, 1, 1, 5, 0, 1, 500_000, tzinfo=UTC))
     '2013-01-01 05:00:01.5Z'
     """
-    return NONE if at is None else f"{_format_day(at)} {_format_clock(at)}"
+    return _format(_read_clock(at, None))
 
 
 def instant_us(us: int | None) -> str:
@@ -39,19 +43,24 @@ def instant_us(us: int | None) -> str:
     return f"{us} us since 1970" if known is None else instant(known)
 
 
-def interval(start: datetime | None, end: datetime | None) -> str:
-    """The half-open window from `start` (inclusive) to `end` (exclusive).
+def interval(start: datetime | None, end: datetime | None, zone: str | None = None) -> str:
+    """The half-open window from `start` (inclusive) to `end` (exclusive), on the clock of a zone.
 
-    The day of `end` is left out where it is that of `start`.
+    The day of `end` is left out where it is that of `start`. Without a zone times are in UTC.
 
+    >>> first, last = datetime(2013, 3, 10, 5, tzinfo=UTC), datetime(2013, 3, 11, 4, tzinfo=UTC)
+    >>> interval(first, last)
+    '[2013-03-10 05:00Z, 2013-03-11 04:00Z)'
+    >>> interval(first, last, "America/New_York")
+    '[2013-03-10 00:00-05:00, 2013-03-11 00:00-04:00)'
     >>> interval(datetime(2013, 1, 1, 5, tzinfo=UTC), datetime(2013, 1, 1, 6, tzinfo=UTC))
     '[2013-01-01 05:00Z, 06:00Z)'
     """
-    if start is None or end is None:
-        return f"[{instant(start)}, {instant(end)})"
-    same_day = start.astimezone(UTC).date() == end.astimezone(UTC).date()
-    shown_end = _format_clock(end) if same_day else instant(end)
-    return f"[{instant(start)}, {shown_end})"
+    begins, ends = (_read_clock(at, zone) for at in (start, end))
+    shown_end = _format(ends)
+    if begins is not None and ends is not None and begins.date() == ends.date():
+        shown_end = _format_clock(ends)
+    return f"[{_format(begins)}, {shown_end})"
 
 
 def describe_range(note: str | None) -> str:
@@ -223,16 +232,25 @@ def _describe_null(column: str, n: int) -> str:
     return f"{column}: {rows} gave no value (NULL) although {whose} input had one"
 
 
-def _format_day(at: datetime) -> str:
-    return at.astimezone(UTC).date().isoformat()
+def _read_clock(at: datetime | None, zone: str | None) -> datetime | None:
+    """An instant on the clock of a zone, or of UTC."""
+    if at is None or zone is None:
+        return None if at is None else at.astimezone(UTC)
+    try:
+        return at.astimezone(ZoneInfo(zone))
+    except OverflowError:
+        # The calendar of Python ends at 9999-12-31 of each clock.
+        return at.astimezone(UTC)
+
+
+def _format(at: datetime | None) -> str:
+    return NONE if at is None else f"{at.date().isoformat()} {_format_clock(at)}"
 
 
 def _format_clock(at: datetime) -> str:
-    """The time of day, without seconds and fractions that are 0."""
-    utc = at.astimezone(UTC)
-    if not utc.second and not utc.microsecond:
-        return f"{utc:%H:%M}Z"
-    if not utc.microsecond:
-        return f"{utc:%H:%M:%S}Z"
-    fraction = f"{utc.microsecond:06d}".rstrip("0")
-    return f"{utc:%H:%M:%S}.{fraction}Z"
+    """The time of day with its offset, without seconds and fractions that are 0."""
+    shown = at.strftime("%H:%M:%S" if at.second or at.microsecond else "%H:%M")
+    if at.microsecond:
+        shown += f".{at.microsecond:06d}".rstrip("0")
+    offset = at.isoformat().removeprefix(at.replace(tzinfo=None).isoformat())
+    return shown + ("Z" if offset == "+00:00" else offset)

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from jobs.cli.format import join_evolved, print_changes
+from jobs.cli.format import join_evolved, print_changes, window_cell
 from jobs.cli.main import main
 from jobs.console import Printer
 from windowing.grid.zone import micros
 from windowing.report.rule import Changed, RunReport
 from windowing.report.text import interval, plain
 from windowing.source.commits import read_commit, total
+from windowing.spec.load import load_pipeline
 
 
 def test_windows_print_half_open() -> None:
@@ -22,6 +23,31 @@ def test_windows_print_half_open() -> None:
     assert (
         interval(five, datetime(2013, 1, 2, tzinfo=UTC)) == "[2013-01-01 23:00Z, 2013-01-02 00:00Z)"
     )
+
+
+def test_windows_print_on_the_clock_of_their_zone() -> None:
+    first, second = datetime(2026, 10, 25, tzinfo=UTC), datetime(2026, 10, 25, 1, tzinfo=UTC)
+    third = second.replace(hour=2, minute=0, second=0, microsecond=500)
+    assert interval(first, second, "Europe/Berlin") == "[2026-10-25 02:00+02:00, 02:00+01:00)"
+    assert interval(second, third, "Europe/London") == "[2026-10-25 01:00Z, 02:00:00.0005Z)"
+    last = datetime(9999, 12, 31, 23, tzinfo=UTC)
+    assert interval(first, last, "Asia/Tokyo") == "[2026-10-25 09:00+09:00, 9999-12-31 23:00Z)"
+    windows = {"kind": "tumbling", "size": "1 day", "zone": "America/New_York"}
+    spec = {
+        "name": "shop",
+        "lake": "/lake",
+        "source": {"table": "/sales", "event_time": "at", "key": ["shop"]},
+        "watermark": {"delay": "0 seconds"},
+        "aggregates": {"n": "count()"},
+        "windows": {"daily": windows, "visits": {"kind": "session", "gap": "1 hour"}},
+    }
+    daily, visits = load_pipeline(spec).windows
+    row = {
+        "window_start": datetime(2013, 3, 10, 5, tzinfo=UTC),
+        "window_end": datetime(2013, 3, 11, 4, tzinfo=UTC),
+    }
+    assert window_cell(row, daily) == "[2013-03-10 00:00-05:00, 2013-03-11 00:00-04:00)"
+    assert window_cell(row, visits) == "[2013-03-10 05:00Z, 2013-03-11 04:00Z)"
 
 
 def test_a_window_that_is_added_stands_for_its_aggregates() -> None:

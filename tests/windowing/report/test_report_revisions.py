@@ -111,7 +111,7 @@ def test_windows_of_highest_revision_are_followed_through_versions_newest_run_fi
         newest,
     ]
     found = [find_picked(picked, version) for version in versions]
-    first, second, third = tell_history(picked, found, ["shop"], ["n"])
+    first, second, third = tell_history(picked, found, ["shop"], ["n"], None)
     assert [(was.run, was.revision, was.values["n"]) for was in first.history] == [
         (1, 0, 10),
         (2, 1, 20),
@@ -120,7 +120,8 @@ def test_windows_of_highest_revision_are_followed_through_versions_newest_run_fi
     assert (first.key, first.place) == ({"shop": "a"}, "[1970-01-01 00:00Z, 01:00Z)")
     assert [was.values["n"] for was in second.history] == [7]
     assert [was.revision for was in third.history] == [1]
-    without = tell_history(picked, found, [], [])
+    without = tell_history(picked, found, [], [], "Asia/Tokyo")
+    assert without[0].place == "[1970-01-01 09:00+09:00, 10:00+09:00)"
     assert {tuple(each.key) for each in without} == {()}
     assert {was.values.get("n") for each in without for was in each.history} == {None}
 
