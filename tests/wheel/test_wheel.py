@@ -197,7 +197,7 @@ def test_the_metadata_is_complete(wheel: Path) -> None:
 def test_without_spark_the_command_line_explains_itself(bare: Environment) -> None:
     assert bare.run("python", "-c", "import pyspark").returncode == 1
     assert "Commands:" in bare.succeed("tidemark", "--help")
-    assert "SPEC" in bare.succeed("tidemark", "run", "--help")
+    assert "PIPELINE" in bare.succeed("tidemark", "run", "--help")
 
 
 def test_without_spark_a_bad_spec_is_said_before_what_to_install(bare: Environment) -> None:
