@@ -21,7 +21,7 @@ from jobs.recompute.spec_evolution import pending_spec_changes
 from jobs.recompute.staging import context_of_chunk, refresh_staged, stage_chunk
 from jobs.recompute.time_range import TimeRange
 from jobs.sessions.exact_session import in_exact_session
-from windowing.admit.table import REFUSED
+from windowing.admit.outcomes import REFUSED
 from windowing.grid.zone import moment
 from windowing.ledger.counts import sum_entry_counts
 from windowing.ledger.history import LedgerHistory

@@ -18,7 +18,7 @@ from jobs.evidence.accepted_events import AcceptedEvents, Subject, find_events
 from jobs.read import explain_missing
 from jobs.sessions.exact_session import in_exact_session
 from jobs.show import Wanted, of_keys, select_windows, show_refused
-from windowing.admit.table import REFUSED
+from windowing.admit.outcomes import REFUSED_OUTCOMES
 from windowing.columns import END, START
 from windowing.errors import UsageError
 from windowing.grid.frame import instant
@@ -42,7 +42,6 @@ from windowing.revisions.table import (
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 
-_OUTCOMES = tuple(outcome for outcomes in REFUSED.values() for outcome in outcomes)
 _MOST = 1_000_000
 """So many changes of the windows that are shown are read at most."""
 
@@ -242,7 +241,7 @@ def _count_refused(
     if not isinstance(start, datetime) or not isinstance(end, datetime):
         start = end = None
     wanted = Wanted(_find_keys(pipeline, window), start, end, limit=1)
-    counts = show_refused(spark, pipeline, _OUTCOMES, wanted).counts
+    counts = show_refused(spark, pipeline, REFUSED_OUTCOMES, wanted).counts
     return {outcome: n for outcome, n in counts.items() if n}
 
 

@@ -8,6 +8,7 @@ from expectations.outcome import Validation
 from expectations.table import read_newest
 from jobs.foreign_errors.control_errors import control_errors_explained
 from jobs.validation.validated import find_docs
+from windowing.admit.outcomes import REFUSED_OUTCOMES
 from windowing.ledger.table import read_history
 from windowing.location import Location
 from windowing.report.facts import Facts, FailingRows, Samples
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 SAMPLED = 20
 """How many refused rows are shown, and of each failed expectation how many failing rows."""
-_OUTCOMES = ("late", "partial", "duplicate", "quarantined")
 
 
 def report(
@@ -50,12 +50,12 @@ def locate_docs(pipeline: Pipeline, facts: Facts) -> Location | None:
 def _collect_samples(
     pipeline: Pipeline, open_session: "Callable[[], SparkSession]", facts: Facts
 ) -> Samples:
-    refused = Refused(dict.fromkeys(_OUTCOMES, 0), ())
+    refused = Refused(dict.fromkeys(REFUSED_OUTCOMES, 0), ())
     if facts.refusals:
         from jobs.show import Wanted, show_refused
 
         wanted = Wanted(newest_first=True, limit=SAMPLED)
-        refused = show_refused(open_session(), pipeline, _OUTCOMES, wanted)
+        refused = show_refused(open_session(), pipeline, REFUSED_OUTCOMES, wanted)
     return Samples(refused, _list_failing(pipeline, open_session, facts))
 
 

@@ -17,7 +17,7 @@ from jobs.sessions.s3_session import describe_s3
 from jobs.sessions.submitted import find_missing, is_left_to_user, merge_settings
 from windowing.errors import UsageError
 from windowing.storage import gateway_variables, spark_internals
-from windowing.storage.pinned_rows import is_local
+from windowing.storage.master import is_local
 
 SHARE = Path(sys.prefix) / "share" / "tidemark"
 JARS = Path(os.environ.get("TIDEMARK_JARS") or SHARE / "jars").absolute()

@@ -17,7 +17,7 @@ from jobs.foreign_errors.source_errors import FILE_GONE
 from jobs.read import explain_missing, published_entry, whole_of
 from jobs.sessions.exact_session import in_exact_session
 from windowing.admit.digest import EMPTIED
-from windowing.admit.table import REFUSED
+from windowing.admit.outcomes import REFUSED
 from windowing.columns import (
     BATCH,
     DIGEST,

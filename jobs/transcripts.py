@@ -16,8 +16,8 @@ from jobs.diagnosis.diagnose import prepare_run
 from jobs.erase import erase, erase_where
 from jobs.microbatch.stream import Run
 from jobs.read import newest_by
+from windowing.admit.outcomes import REFUSED
 from windowing.admit.rule import advance_watermark, later_watermark
-from windowing.admit.table import REFUSED
 from windowing.errors import SpecError, TidemarkError
 from windowing.grid.zone import micros
 from windowing.ledger.table import find_highest_time, read_history

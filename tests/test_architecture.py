@@ -81,6 +81,7 @@ FRAMES = (
 )
 # Pure files that need no stage of their own.
 RULES = (
+    "windowing/admit/outcomes.py",
     "windowing/advise/advice.py",
     "windowing/advise/analysis.py",
     "windowing/advise/boundaries.py",

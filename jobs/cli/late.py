@@ -85,7 +85,7 @@ def late(
 
 def _find_none_refused(pipeline: "Pipeline", outcomes: Sequence[str]) -> "Refused | None":
     """The answer where no row had one of `outcomes` yet, which is known without a JVM."""
-    from windowing.admit.table import REFUSED
+    from windowing.admit.outcomes import REFUSED
     from windowing.ledger.table import LEDGER
     from windowing.report.rows import Refused
     from windowing.storage.kept_open import has_commit

@@ -14,7 +14,7 @@ from jobs.diagnosis import tables
 from jobs.diagnosis.pointer import POINTER, read_pointer
 from jobs.diagnosis.spec_changes import check_source_types, check_spec_change, spec_difference
 from jobs.foreign_errors.control_errors import control_errors_explained
-from windowing.admit.table import REFUSED
+from windowing.admit.outcomes import REFUSED
 from windowing.columns import RUN
 from windowing.doctor.rule import (
     Finding,

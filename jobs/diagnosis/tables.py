@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing.admit.table import REFUSED
+from windowing.admit.outcomes import REFUSED
 from windowing.closed.rule import restated_name
 from windowing.columns import CLOSED_BY, END, INDEX, LAST, REVISION, RUN, START, TIME, kept_name
 from windowing.doctor.rule import advice

@@ -20,8 +20,7 @@ from jobs.microbatch.context import RunContext, context_after
 from jobs.microbatch.source_changes import conform_rows, select_near
 from windowing.admit.digest import digest_of, with_row_digest
 from windowing.admit.erased import without_erased
-from windowing.admit.frame import PARTIAL
-from windowing.admit.table import REFUSED
+from windowing.admit.outcomes import PARTIAL, REFUSED
 from windowing.columns import DIGEST, TIME, kept_name, own_name
 from windowing.grid.frame import instant
 from windowing.grid.range import Range

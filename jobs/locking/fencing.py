@@ -6,7 +6,7 @@ be begun. If none is open then, nothing else of the pipeline can be written unde
 
 from contextlib import suppress
 
-from windowing.admit.table import REFUSED
+from windowing.admit.outcomes import REFUSED
 from windowing.closed.rule import restated_name
 from windowing.ledger.rule import LedgerExcerpt
 from windowing.ledger.table import LEDGER, QUALITY, WATERMARKS, read_excerpt

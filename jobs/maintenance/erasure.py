@@ -12,7 +12,7 @@ from jobs.microbatch.context import RunContext
 from jobs.microbatch.parallel import run_parallel
 from jobs.sessions.exact_session import copy_session
 from windowing.admit.erased import only_erased
-from windowing.admit.table import REFUSED
+from windowing.admit.outcomes import REFUSED
 from windowing.columns import kept_name, own_name, quoted
 from windowing.crash import crashpoint
 from windowing.ledger.erased import Erasures

@@ -13,7 +13,7 @@ from pyspark.sql import types as T
 
 from jobs.microbatch.context import RunContext
 from windowing.admit.digest import EMPTIED, digest_of
-from windowing.admit.table import REFUSED
+from windowing.admit.outcomes import REFUSED
 from windowing.columns import DIGEST, END, META, PANE, RUN, kept_name, quoted
 from windowing.crash import crashpoint
 from windowing.grid.frame import instant

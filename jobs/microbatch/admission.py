@@ -12,18 +12,9 @@ from pyspark.sql import types as T
 
 from jobs.microbatch.context import RunContext
 from windowing.admit.digest import with_row_digest
-from windowing.admit.erased import ERASED, only_erased, without_erased
-from windowing.admit.frame import (
-    ACCEPTED,
-    DUPLICATE,
-    LATE,
-    PARTIAL,
-    QUARANTINED,
-    Law,
-    Memory,
-    accept_valid_rows,
-    judge_rows,
-)
+from windowing.admit.erased import only_erased, without_erased
+from windowing.admit.frame import Law, Memory, accept_valid_rows, judge_rows
+from windowing.admit.outcomes import ACCEPTED, DUPLICATE, ERASED, LATE, PARTIAL, QUARANTINED
 from windowing.admit.rule import lateness_cuts, suspicious_before
 from windowing.closed.rule import restated_name
 from windowing.columns import END, LAST, MISSED, OUTCOME, START, TIME, UNANSWERED, WHY

@@ -21,7 +21,7 @@ from jobs.recompute.staging import Staged, context_of_chunk, stage_chunk
 from jobs.recompute.swap import swap_ids
 from jobs.recompute.time_range import TimeRange
 from windowing.admit.again import INSIDE
-from windowing.admit.erased import ERASED
+from windowing.admit.outcomes import ERASED
 from windowing.crash import crashpoint
 from windowing.ledger.rule import (
     BACKFILL_DONE,

@@ -21,8 +21,7 @@ from jobs.recompute.swap import replace_range
 from jobs.recompute.time_range import TimeRange
 from windowing.admit.again import INSIDE, LIVE
 from windowing.admit.digest import digest_of
-from windowing.admit.frame import PARTIAL
-from windowing.admit.table import REFUSED
+from windowing.admit.outcomes import PARTIAL, REFUSED
 from windowing.columns import DIGEST
 from windowing.grid.frame import between
 from windowing.rows import column_named, is_true

@@ -11,7 +11,7 @@ from expectations.law import law_of
 from jobs.microbatch.context import RunContext
 from jobs.recompute.time_range import TimeRange, widen_to_panes
 from windowing.admit.again import INSIDE, LIVE
-from windowing.admit.frame import PARTIAL
+from windowing.admit.outcomes import PARTIAL
 from windowing.columns import PANE, ROWS
 from windowing.grid.frame import between
 from windowing.ledger.rule import LedgerExcerpt

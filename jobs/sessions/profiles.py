@@ -4,15 +4,48 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from jobs.sessions.exact_session import EXACT
 from jobs.shortcuts.run_size import RunSize, stores_little
 from windowing.spec.pipeline import Pipeline
 from windowing.storage.kept_open import lake_seen
-from windowing.storage.pinned_rows import is_local
+from windowing.storage.master import is_local
 
 Profile = Mapping[str, str]
 """Settings that a session has besides the usual ones."""
 
+EXACT = {
+    # Text and timestamps without a zone are turned into instants by the session's clock.
+    "spark.sql.session.timeZone": "UTC",
+    # Without ANSI a cast or a sum that does not fit is null, or wraps around.
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.storeAssignmentPolicy": "ANSI",
+    # With TIMESTAMP_NTZ the word `timestamp` in a cast or a schema would name a local time.
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    # A text that another parser reads would raise, or be read by that one.
+    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+    "spark.sql.caseSensitive": "false",
+    # A replaced range would keep what the new rows do not touch.
+    "spark.sql.sources.partitionOverwriteMode": "STATIC",
+    # Times as nanoseconds, Spark's default, end in the year 2262 for other readers.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Dates before 1900 would be written as those of another calendar, which only Spark reads back.
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    # A MERGE that marks rows fails without the number of rows of each file.
+    "spark.databricks.delta.stats.collect": "true",
+    # Delta would read an older version than the newest, which this process may have committed.
+    "spark.databricks.delta.stalenessLimit": "0",
+    # Rows of a file that was deleted or damaged would be left out without an error.
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    # A MERGE would add columns to outputs.
+    "spark.databricks.delta.schema.autoMerge.enabled": "false",
+    # Published versions stay readable, though Delta would refuse those past its retention.
+    "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",
+}
+"""The settings that results depend on.
+
+All are Spark's or Delta's defaults, except the first two, that of Parquet's times and the last.
+"""
 DEFAULTS = {
     # Without this, Hadoop settings of the environment would turn a path without a scheme into one
     # of their cluster.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyspark import SparkConf
 
-from jobs.sessions.exact_session import EXACT
+from jobs.sessions.profiles import EXACT
 
 _JARS = "spark.jars"
 _OURS = frozenset(

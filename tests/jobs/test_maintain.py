@@ -29,8 +29,7 @@ from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, Life, ends_
 from tests.support.managed_table import become_managed
 from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab, become_older
 from tests.support.session_settings import setting_changed
-from windowing.admit.frame import DUPLICATE, LATE, PARTIAL, QUARANTINED
-from windowing.admit.table import REFUSED
+from windowing.admit.outcomes import DUPLICATE, LATE, PARTIAL, QUARANTINED, REFUSED
 from windowing.errors import StateRefused, UsageError
 from windowing.grid.zone import moment
 from windowing.ledger.table import read_history

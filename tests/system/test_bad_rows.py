@@ -16,7 +16,7 @@ from jobs.diagnosis.pointer import POINTER
 from jobs.publish import publish
 from jobs.run import run
 from jobs.validate import validate
-from windowing.admit.table import REFUSED
+from windowing.admit.outcomes import REFUSED
 from windowing.errors import ExpectationsFailed
 from windowing.ledger.counts import sum_entry_counts
 from windowing.ledger.table import read_history

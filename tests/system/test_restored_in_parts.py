@@ -22,7 +22,7 @@ from tests.oracle import Event, Oracle
 from tests.support.long_lived_pipeline import BASE, MINUTE, WINDOWS, Crasher, Life, ends_at
 from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
 from tests.support.stored_rows import list_stored
-from windowing.admit.table import REFUSED
+from windowing.admit.outcomes import REFUSED
 from windowing.errors import ExpectationsFailed, StateRefused
 from windowing.ledger.table import QUALITY, read_history
 from windowing.panes.rule import state_names

@@ -18,8 +18,6 @@ from windowing.columns import own_name
 from windowing.ledger.erased import Erasures
 from windowing.rows import column_named, is_true
 
-ERASED = "erased"
-"""The outcome of a row whose key, or a value of which, was erased: it is counted and not stored."""
 _WHOLE_DOUBLES = 2**53
 """Below it every whole number is a double, so a column of integers may have become one."""
 

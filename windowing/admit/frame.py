@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from windowing.admit.outcomes import ACCEPTED, DUPLICATE, LATE, QUARANTINED
 from windowing.admit.rule import Cut
 from windowing.columns import DIGEST, FIRST, LAST, MISSED, OUTCOME, START, TIME, WHY
 from windowing.rows import are_equal, column_named, is_true
@@ -19,11 +20,6 @@ from windowing.spec.kinds import Window as EventWindow
 from windowing.spec.pipeline import Pipeline
 from windowing.windows.session import add_chains
 
-ACCEPTED = "accepted"
-LATE = "late"
-DUPLICATE = "duplicate"
-QUARANTINED = "quarantined"
-PARTIAL = "partial"
 _KNOWN = "__known"
 _MISSED_TYPE = "array<struct<window:string,until:timestamp_ltz>>"
 

@@ -8,14 +8,12 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from windowing.admit.frame import ACCEPTED, DUPLICATE, LATE, PARTIAL, QUARANTINED
+from windowing.admit.outcomes import ACCEPTED, PARTIAL, REFUSED
 from windowing.columns import DIGEST, MISSED, OUTCOME, TIME, WHY, kept_name
 from windowing.panes.table import Stamp, once_of
 from windowing.rows import column_named
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import own_tables
-
-REFUSED = {"_late": (LATE, PARTIAL), "_duplicates": (DUPLICATE,), "_quarantine": (QUARANTINED,)}
 
 
 def refused_rows(judged: DataFrame, columns: list[str], stamp: Stamp) -> DataFrame:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from windowing.admit.outcomes import REFUSED
 from windowing.ledger.acceptance import parse_note
 from windowing.ledger.evolved import OF_ERASURE
 from windowing.ledger.history import LedgerHistory
@@ -61,11 +62,6 @@ if TYPE_CHECKING:
 OpenSession = Callable[[], "SparkSession"]
 """Returns the session, and starts it when it is called for the first time."""
 
-REFUSED_TABLES = ("_late", "_duplicates", "_quarantine")
-"""The tables of refused rows in the order of the page.
-
-They are the keys of `windowing.admit.table.REFUSED`, which can't be imported without Spark.
-"""
 _MOST_CHECKS = 1_000
 _VALIDATIONS = 30
 """As many as Data Docs are kept of."""
@@ -291,7 +287,7 @@ def _describe_step(entry: LedgerEntry) -> str:
 def _read_refusals(pipeline: Pipeline, open_session: OpenSession) -> list[Refusal]:
     """Of each table of refused rows the reasons, the most frequent ones first."""
     found = []
-    for table in REFUSED_TABLES:
+    for table in REFUSED:
         path = pipeline.table(table)
         if control.read_version(path) < 0:
             continue

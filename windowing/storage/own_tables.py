@@ -20,7 +20,7 @@ from windowing.storage.commit_file import DataFile, superseded
 from windowing.storage.control import TableError, open_to_read
 from windowing.storage.few_rows import Collected, collect_few
 from windowing.storage.kept_open import copy_data, find_noted_version, has_commit, newest_version
-from windowing.storage.pinned_rows import is_local
+from windowing.storage.master import is_local
 from windowing.storage.plain_log import PROPERTIES, is_simple_schema
 from windowing.storage.plain_table import Bounds, PlainTable
 

@@ -6,6 +6,8 @@ On a cluster they outlive the executor that has computed them.
 from pyspark.sql import DataFrame
 from pyspark.storagelevel import StorageLevel
 
+from windowing.storage.master import is_local
+
 _TWICE = StorageLevel(
     useDisk=True, useMemory=True, useOffHeap=False, deserialized=False, replication=2
 )
@@ -27,9 +29,3 @@ def pin_rows(rows: DataFrame) -> DataFrame:
     if context.getCheckpointDir() is not None:
         return rows.checkpoint(eager=True)
     return rows.localCheckpoint(eager=True, storageLevel=_TWICE)
-
-
-def is_local(master: str) -> bool:
-    """Whether a session with this master works in a JVM of this machine alone."""
-    # Spark's own test cluster, whose executors are other processes, is called local-cluster.
-    return master.startswith("local") and not master.startswith("local-cluster")

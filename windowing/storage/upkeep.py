@@ -10,7 +10,7 @@ from pyspark.sql import types as T
 from windowing.columns import quoted
 from windowing.location import Location
 from windowing.storage import delta, delta_log, own_tables
-from windowing.storage.pinned_rows import is_local
+from windowing.storage.master import is_local
 
 
 def compact_files(spark: SparkSession, path: Location) -> None:

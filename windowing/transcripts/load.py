@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from windowing.admit.table import REFUSED
+from windowing.admit.outcomes import REFUSED
 from windowing.columns import META, kept_name
 from windowing.errors import SpecError, UsageError
 from windowing.merge.rule import identity, output_table

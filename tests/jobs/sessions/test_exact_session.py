@@ -13,7 +13,8 @@ from pyspark.sql import SparkSession
 from jobs.backfill import backfill
 from jobs.read import read
 from jobs.run import run
-from jobs.sessions.exact_session import EXACT, exact_session
+from jobs.sessions.exact_session import exact_session
+from jobs.sessions.profiles import EXACT
 from windowing.grid.zone import micros, moment
 from windowing.spec.load import load_pipeline
 from windowing.storage import delta, merges

@@ -21,7 +21,7 @@ from jobs.sessions.profiles import (
     place_session,
 )
 from jobs.shortcuts.run_size import MANY_BYTES, MANY_ROWS, RunSize
-from windowing.storage.pinned_rows import is_local
+from windowing.storage.master import is_local
 
 CLUSTER = "spark://spark-master:7077"
 NOBODY = "spark://127.0.0.1:9"

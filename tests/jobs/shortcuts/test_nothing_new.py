@@ -5,6 +5,8 @@ Each test of a pipeline asks this question before each run, too (`Lab.go`), and 
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +68,18 @@ def test_the_command_ends_without_a_jvm(read: Lab, monkeypatch: pytest.MonkeyPat
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout.splitlines()[-1])["run"] is None
     assert "lab: nothing new; watermark" in result.stderr
+
+
+def test_the_process_of_the_command_imports_no_spark(read: Lab) -> None:
+    command = (
+        "import atexit, sys; from jobs.__main__ import main; "
+        "atexit.register(lambda: print('pyspark' in sys.modules)); "
+        f"sys.argv = ['tidemark', 'run', {str(read.root / 'lab.yaml')!r}]; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", command], check=True, capture_output=True)
+    said = done.stdout.decode().splitlines()
+    assert "nothing new" in said[0]
+    assert said[-1] == "False"
 
 
 def test_another_spec_is_left_to_a_run(read: Lab) -> None:

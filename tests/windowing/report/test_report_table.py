@@ -15,12 +15,12 @@ from jobs.backfill import backfill
 from jobs.run import run
 from jobs.validate import validate
 from tests.support.session_settings import setting_changed
-from windowing.admit.table import REFUSED
+from windowing.admit.outcomes import REFUSED
 from windowing.ledger.rule import COUNTS
 from windowing.report.ages import count_ages
 from windowing.report.facts import Facts, Revised
 from windowing.report.kept_rows import Asked
-from windowing.report.table import REFUSED_TABLES, read_facts
+from windowing.report.table import read_facts
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta, delta_log
@@ -117,10 +117,6 @@ def lake(spark: SparkSession, lived: Path, tmp_path: Path) -> Lake:
 def as_counted(facts: Facts) -> set[tuple[Any, ...]]:
     """The refused rows of the page as `Lake.counted` has them."""
     return {(each.outcome, each.reason, each.rows, each.resolved) for each in facts.refusals}
-
-
-def test_the_tables_of_refused_rows_are_those_of_admission() -> None:
-    assert tuple(REFUSED) == REFUSED_TABLES
 
 
 @pytest.mark.slow
