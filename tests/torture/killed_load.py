@@ -141,7 +141,9 @@ def measure_memory(pid: int) -> int:
     try:
         this = psutil.Process(pid)
         for each in (this, *this.children(recursive=True)):
-            total += each.memory_info().rss
+            # A process that a JVM has just forked seems to have all of its memory once more.
+            if time.time() - each.create_time() > _POLL:
+                total += each.memory_info().rss
     except psutil.NoSuchProcess:
         pass
     return total
