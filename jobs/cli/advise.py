@@ -279,8 +279,8 @@ def _print_windows(printer: Printer, pipeline: "Pipeline", advice: "Advice") -> 
 
     rows = []
     for output in dict.fromkeys(window.output for window in advice.windows):
+        zone = zone_of(pipeline.window(output))
         for window in _choose_nearest(advice, output):
-            zone = zone_of(pipeline.window(output))
             bounds = interval(window.start, window.end, zone)
             rows.append((output, bounds, window.events, _percent(window.expected_share)))
     if rows:

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jobs.cli.format import window_cell
 from jobs.cli.options import TIMES, Instant, common, limit_option, window_of
 from jobs.cli.pipeline_argument import WINDOW
 from jobs.cli.spark import open_to_read, open_to_write
@@ -13,7 +12,7 @@ from jobs.console import Printer
 from windowing.columns import END, START
 from windowing.errors import UsageError
 from windowing.report.periods import is_same
-from windowing.report.text import count, instant
+from windowing.report.text import count, instant, window_cell
 from windowing.spec.words import join_names
 
 if TYPE_CHECKING:

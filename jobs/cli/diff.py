@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jobs.cli.changed_spec import tell_changed_spec
-from jobs.cli.format import window_cell
 from jobs.cli.options import common, limit_option
 from jobs.console import Printer
 from windowing.columns import END, START
-from windowing.report.text import count, datum, instant
+from windowing.report.text import count, datum, instant, window_cell
 
 if TYPE_CHECKING:
     from windowing.report.compared import ChangedRow, OutputDifference, Side
+    from windowing.spec.kinds import Window
     from windowing.spec.pipeline import Pipeline
 
 _NUMBER = click.IntRange(min=0)
@@ -68,7 +68,8 @@ def _print_difference(
         printer.line(f"{name}: no row differs")
         return
     columns = [c for c in found.rows[0].values if c not in (*pipeline.source.key, START, END)]
-    rows = [_to_cells(row, pipeline, name, columns) for row in found.rows]
+    window = pipeline.window(name)
+    rows = [_to_cells(row, pipeline.source.key, window, columns) for row in found.rows]
     numbers = f"{found.inserted:,} inserted, {found.updated:,} updated, {found.deleted:,} deleted"
     printer.table(["change", *pipeline.source.key, "window", *columns], rows, f"{name}: {numbers}")
     if found.count > len(found.rows):
@@ -77,11 +78,11 @@ def _print_difference(
 
 
 def _to_cells(
-    row: "ChangedRow", pipeline: "Pipeline", name: str, columns: Sequence[str]
+    row: "ChangedRow", keys: Sequence[str], window: "Window", columns: Sequence[str]
 ) -> list[Any]:
-    place = [row.values[key] for key in pipeline.source.key]
+    place = [row.values[key] for key in keys]
     values = [_to_cell(row.before, row.after, column) for column in columns]
-    return [row.change, *map(datum, place), window_cell(row.values, pipeline.window(name)), *values]
+    return [row.change, *map(datum, place), window_cell(row.values, window), *values]
 
 
 def _to_cell(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, column: str) -> str:

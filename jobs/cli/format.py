@@ -1,15 +1,12 @@
 """Prints what several commands report: numbers of rows, changes, and additions to the spec."""
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from jobs.console import Printer
-from windowing.columns import END, START
 from windowing.ledger.rule import COUNTS
-from windowing.report.text import count, describe_nulls, instant, interval
+from windowing.report.text import count, describe_nulls, instant
 from windowing.spec.fingerprint import AGGREGATE
-from windowing.spec.kinds import zone_of
 from windowing.spec.words import join_names
 
 if TYPE_CHECKING:
@@ -18,7 +15,6 @@ if TYPE_CHECKING:
     from windowing.report.alarms import Alarm
     from windowing.report.rows import Rows
     from windowing.report.rule import RunReport
-    from windowing.spec.kinds import Window
     from windowing.spec.pipeline import Pipeline
 
 
@@ -27,17 +23,6 @@ def how_many(found: "Rows") -> str:
     if found.total <= len(found.rows):
         return count(found.total, "row")
     return f"{len(found.rows):,} of {count(found.total, 'row')}; --limit shows more"
-
-
-def window_cell(row: Mapping[str, Any], window: "Window") -> str:
-    """The bounds of a row of an output, on the clock of its window."""
-    start, end = row[START], row[END]
-    if start is None and end is None:
-        return "all time"
-    if isinstance(start, datetime) and isinstance(end, datetime):
-        return interval(start, end, zone_of(window))
-    # A time beyond the calendar of Python is shown as its text.
-    return f"[{start}, {end})"
 
 
 def join_evolved(names: Sequence[str]) -> str:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jobs.cli.changed_spec import tell_changed_spec
-from jobs.cli.format import window_cell
 from jobs.cli.options import (
     Instant,
     common,
@@ -22,7 +21,7 @@ from jobs.cli.spark import open_to_read
 from jobs.console import Printer
 from windowing.columns import END, REVISION, RUN, START
 from windowing.errors import UsageError
-from windowing.report.text import count, instant, instant_us, interval
+from windowing.report.text import count, instant, instant_us, interval, window_cell
 from windowing.spec.duration import Duration
 
 if TYPE_CHECKING:

@@ -17,13 +17,12 @@ from jobs.cli.options import (
 )
 from jobs.cli.spark import open_to_read
 from jobs.console import Printer
+from windowing.admit.outcomes import REFUSED, REFUSED_OUTCOMES
 from windowing.columns import kept_name
 
 if TYPE_CHECKING:
     from windowing.report.rows import Refused
     from windowing.spec.pipeline import Pipeline
-
-OUTCOMES = ("late", "partial", "duplicate", "quarantined")
 
 
 @click.command()
@@ -31,7 +30,7 @@ OUTCOMES = ("late", "partial", "duplicate", "quarantined")
 @click.option(
     "--outcome",
     "outcomes",
-    type=click.Choice(OUTCOMES),
+    type=click.Choice(REFUSED_OUTCOMES),
     multiple=True,
     help="Only rows with this outcome. May be repeated.",
 )
@@ -58,7 +57,7 @@ def late(
     """
     wanted_keys = keys_of(pipeline, keys)
     ordered(start, end)
-    wanted_outcomes = outcomes or OUTCOMES
+    wanted_outcomes = outcomes or REFUSED_OUTCOMES
     found = None
     if as_of is None:
         found = _find_none_refused(pipeline, wanted_outcomes)
@@ -85,7 +84,6 @@ def late(
 
 def _find_none_refused(pipeline: "Pipeline", outcomes: Sequence[str]) -> "Refused | None":
     """The answer where no row had one of `outcomes` yet, which is known without a JVM."""
-    from windowing.admit.outcomes import REFUSED
     from windowing.ledger.table import LEDGER
     from windowing.report.rows import Refused
     from windowing.storage.kept_open import has_commit

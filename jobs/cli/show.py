@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jobs.cli.changed_spec import tell_changed_spec
-from jobs.cli.format import how_many, window_cell
+from jobs.cli.format import how_many
 from jobs.cli.options import (
     common,
     key_option,
@@ -23,7 +23,7 @@ from jobs.cli.spark import open_to_read
 from jobs.console import Printer
 from windowing.columns import END, LAST, START
 from windowing.errors import UsageError
-from windowing.report.text import instant_us
+from windowing.report.text import instant_us, window_cell
 
 if TYPE_CHECKING:
     from windowing.report.rows import Rows

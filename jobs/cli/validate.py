@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jobs.cli.format import how_many, window_cell
+from jobs.cli.format import how_many
 from jobs.cli.lock import probe_lock
 from jobs.cli.options import common, limit_option
 from jobs.cli.spark import open_to_write
 from jobs.console import Printer
 from windowing.columns import END, START
 from windowing.errors import ExpectationsFailed
-from windowing.report.text import count
+from windowing.report.text import count, window_cell
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -22,7 +22,6 @@ from click.testing import CliRunner
 
 from expectations.outcome import CRITICAL, NO_VALIDATION, Outcome, Validation
 from jobs.backfill import BackfillPlan
-from jobs.cli.late import OUTCOMES
 from jobs.cli.main import main
 from jobs.doctor import Repaired
 from jobs.engine.control import Status as EngineStatus
@@ -44,6 +43,7 @@ from jobs.transcripts import Missed, Verdict
 from tests.support.described_values import is_as_described
 from tests.support.json_of_periods import PERIODS
 from windowing.admit import frame
+from windowing.admit.outcomes import REFUSED_OUTCOMES
 from windowing.advise.advice import EVER_US, Advice, Named, OpenWindow, Target
 from windowing.advise.advice import Checked as CheckedShare
 from windowing.advise.cost import Cost
@@ -335,7 +335,7 @@ CASES = {
     "late": (
         Case(
             "late SPEC --as-of 2",
-            {"jobs.show.show_refused": Refused(dict.fromkeys(OUTCOMES, 1), (REFUSED_ROW,))},
+            {"jobs.show.show_refused": Refused(dict.fromkeys(REFUSED_OUTCOMES, 1), (REFUSED_ROW,))},
         ),
     ),
     "state": (

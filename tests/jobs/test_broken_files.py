@@ -106,6 +106,9 @@ JSON = {
     "more behind.json": Case('{"id": 1} x\n{"id": 2}\n', [2], ["is no JSON object"]),
     "text.json": Case('{"id": "1"}\n{"id": "x"}\n', [1], ["id is no bigint"]),
     "nothing.json": Case('{"id": null}\n', [None], []),
+    "other key twice.json": Case(
+        '{"id": 1, "x": 1, "x": 2}\n{"id": 2}\n', [2], ["has a name twice"]
+    ),
     "key twice.json": Case('{"id": 1, "id": 2}\n', [], ["has a name twice"]),
     "exact.json": Case('{"id": 1, "price": 12345678.90}\n', [1], []),
     "nested.json": Case('{"id": 1, "more": {"a": [1, {"b": null}]}}\n', [1], []),

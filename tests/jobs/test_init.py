@@ -31,7 +31,7 @@ EURO = "id;shop;when;Total €\n" + "\n".join(LINES) + "\n"
 
 
 def play(spark: SparkSession, project: Project, folder: Path) -> None:
-    """The folder runs as it is written: files taken, a run, its suite, its transcript."""
+    """The folder runs as it is written: files taken, a run, its suite, its transcript if any."""
     pipeline = load_pipeline(folder / f"{project.name}.yaml")
     check_suite(pipeline)
     taken = ingest(spark, pipeline)
@@ -58,6 +58,7 @@ def test_the_folder_of_the_example_runs(spark: SparkSession, tmp_path: Path) -> 
     folder = tmp_path / "shop"
     write_project(project, folder, sample)
     assert not (folder / "lake").exists()
+    assert (folder / "transcripts").exists()
     play(spark, project, folder)
 
 
@@ -86,6 +87,8 @@ def test_the_folder_of_any_file_runs(name: str, spark: SparkSession, tmp_path: P
     assert project.quarantined == 0
     assert project.read == min(5000, {"e": 7000, "n": 100, "l": 50}[name[0]])
     write_project(project, tmp_path / "things", sample)
+    # Transcripts have no structs.
+    assert (tmp_path / "things" / "transcripts").exists() == (name != "nested.jsonl")
     play(spark, project, tmp_path / "things")
 
 

@@ -178,3 +178,23 @@ def test_names_that_a_table_can_not_have_inside_a_struct_are_rescued(
     kept = {"x", "X"} & set(row[0].asDict())
     (left,) = {"x", "X"} - kept
     assert json.loads(row[2]) == {"r": {"a b": 2, left: {"x": 1, "X": 3}[left]}}
+
+
+def test_numbers_of_json_have_one_form_in_cells_of_any_csv(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    form = {"delimiter": ";", "decimal": ",", "thousands": ".", "nulls": ["-999"]}
+    drop = DropFolder(tmp_path, form)
+    drop.pin(id="bigint", price="double", r="'struct<temp:double,n:bigint>'")
+    cells = [
+        '1;1.234,5;{"temp": 1.234, "n": 1.234}',
+        '2;-999;{"temp": 1.234, "n": -999}',
+        '3;2;{"temp": -999, "n": 7}',
+    ]
+    drop.land("1.csv", "id;price;r\n" + "\n".join(cells) + "\n")
+    drop.take(spark)
+    assert [why for _, _, why in drop.quarantine(spark)] == ["r.n is no bigint"]
+    assert rows_of(spark, drop, "id", "price", "r.temp", "r.n") == [
+        (2, None, 1.234, None),
+        (3, 2.0, None, 7),
+    ]

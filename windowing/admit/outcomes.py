@@ -12,3 +12,4 @@ PARTIAL = "partial"
 REFUSED = {"_late": (LATE, PARTIAL), "_duplicates": (DUPLICATE,), "_quarantine": (QUARANTINED,)}
 """The tables of refused rows, with the outcomes of their rows."""
 REFUSED_OUTCOMES = tuple(outcome for outcomes in REFUSED.values() for outcome in outcomes)
+"""The outcomes of all these rows."""

@@ -3,7 +3,7 @@
 What does not fit is never changed until it does; values.py says what fits.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -15,16 +15,16 @@ from windowing.ingest.frame import Records
 from windowing.ingest.json_values import (
     OBJECT,
     as_json,
+    compute_once,
     find_unknown,
     given_in,
     is_nested,
     join_lists,
     map_of,
 )
-from windowing.ingest.values import Fitted, Fitting, describe_unfit, parts_of
+from windowing.ingest.values import Fitted, Fitting, describe_unfit
 from windowing.spec.pipeline import CsvForm
 
-_OPENED = "__opened_"
 _FITTED = "__fitted_"
 
 
@@ -41,24 +41,33 @@ def fit_rows(
     value that does not fit is NULL in its column and kept in `rescued`.
     """
     fitting = Fitting(csv, on_unfit_value)
-    rows, opened = _open(records, fitting, columns, types)
-    rows, fitted = _fit_columns(rows, opened, fitting, columns, types)
+    nested: dict[str, Column] = {}
     made: dict[str, Column] = {}
     whys: list[Column] = [F.col(WHY)]
     rests: dict[str, Column] = {}
-    for column, field in zip(columns, types.fields, strict=True):
-        found = fitted.get(column.source)
-        if found is None:
-            made[column.name] = F.lit(None).cast(field.dataType)
+    for place, (column, field) in enumerate(zip(columns, types.fields, strict=True)):
+        kind, no = field.dataType, describe_unfit(column.source, column.type)
+        opened = _open(records, fitting, column, kind)
+        if opened is None:
+            made[column.name] = F.lit(None).cast(kind)
             continue
-        made[column.name] = found.value
-        if on_unfit_value != "rescue":
-            whys.append(found.why)
-        if found.rest is not None:
-            rests[column.source] = found.rest
-    rest = F.map_concat(records.rest, map_of(rests)) if rests else records.rest
-    left = given_in(rest)
-    return rows.select(
+        value, stored = opened
+        if stored is None or not is_nested(kind):
+            fitted = fitting.fit_scalar(value, stored, kind, no, column.format)
+        else:
+            # All that was found of it is a column of the rows, so that it is computed once.
+            name = f"{_FITTED}{place}"
+            nested[name] = fitting.fit_nested(value, stored, kind, column.source, no)
+            fitted = Fitted.from_column(F.col(name))
+        made[column.name] = fitted.value
+        if not fitting.rescues:
+            whys.append(fitted.why)
+        if fitting.rescues or is_nested(kind):
+            rests[column.source] = fitted.rest
+    # A record with a name twice is none, and no map either.
+    rest = F.when(F.col(WHY).isNull(), records.rest)
+    left = given_in(F.map_concat(rest, map_of(rests)) if rests else rest)
+    return records.rows.withColumns(nested).select(
         *(value.alias(name) for name, value in made.items()),
         F.col(FILE),
         F.when(F.size(left) > 0, F.to_json(left)).alias(RESCUED),
@@ -68,51 +77,14 @@ def fit_rows(
 
 
 def _open(
-    records: Records, fitting: Fitting, columns: Sequence[PinnedColumn], types: T.StructType
-) -> tuple[DataFrame, dict[str, tuple[Column, T.DataType | None]]]:
-    """The values of the columns by their names in files, with the types that they have.
-
-    Those with parts are columns of the rows, because each of their parts is found in them.
-    """
-    found: dict[str, tuple[Column, T.DataType | None]] = {}
-    more: dict[str, Column] = {}
-    for place, (column, field) in enumerate(zip(columns, types.fields, strict=True)):
-        value = records.values.get(column.source)
-        if value is None:
-            continue
-        stored = None if records.types is None else records.types[column.source]
-        value, stored = fitting.open_column(value, stored, field.dataType)
-        if isinstance(stored, T.VariantType) and is_nested(field.dataType):
-            more[f"{_OPENED}{place}"], value = value, F.col(f"{_OPENED}{place}")
-        found[column.source] = value, stored
-    return records.rows.withColumns(more), found
-
-
-def _fit_columns(
-    rows: DataFrame,
-    opened: Mapping[str, tuple[Column, T.DataType | None]],
-    fitting: Fitting,
-    columns: Sequence[PinnedColumn],
-    types: T.StructType,
-) -> tuple[DataFrame, dict[str, Fitted]]:
-    """The values of the columns by their names in files, as they fit.
-
-    Those with parts are columns of the rows with all that was found of them.
-    """
-    found: dict[str, Fitted] = {}
-    more: dict[str, Column] = {}
-    for place, (column, field) in enumerate(zip(columns, types.fields, strict=True)):
-        if column.source not in opened:
-            continue
-        value, stored = opened[column.source]
-        kind, no = field.dataType, describe_unfit(column.source, column.type)
-        if stored is None or not is_nested(kind):
-            found[column.source] = fitting.fit_scalar(value, stored, kind, no, column.format)
-            continue
-        name = f"{_FITTED}{place}"
-        more[name] = fitting.fit_nested(value, stored, kind, column.source, no)
-        found[column.source] = parts_of(F.col(name))
-    return rows.withColumns(more), found
+    records: Records, fitting: Fitting, column: PinnedColumn, kind: T.DataType
+) -> tuple[Column, T.DataType | None] | None:
+    """The value of a column as it is fitted, and the type that it has; None where files lack it."""
+    value = records.values.get(column.source)
+    if value is None:
+        return None
+    stored = None if records.types is None else records.types[column.source]
+    return fitting.open_column(value, stored, kind)
 
 
 def find_new(
@@ -122,13 +94,13 @@ def find_new(
 
     A field has the names of all that it is in before it, with points between.
     """
-    rows, opened = _open(records, Fitting(csv, "rescue"), columns, types)
+    fitting = Fitting(csv, "rescue")
     found = [F.map_keys(records.rest)]
     for column, field in zip(columns, types.fields, strict=True):
-        if column.source in opened:
-            inside = as_json(*opened[column.source])
-            found += find_unknown(inside, field.dataType, F.lit(column.source))
-    return _distinct(rows, found)
+        opened = _open(records, fitting, column, field.dataType)
+        if opened is not None:
+            found += _find_inside(as_json(*opened), column, field.dataType)
+    return _distinct(records.rows, found)
 
 
 def find_rescued(
@@ -139,9 +111,18 @@ def find_rescued(
     known = [column.source for column in columns]
     found = [F.filter(F.map_keys(rescued), lambda name: ~name.isin(known))]
     for column, field in zip(columns, types.fields, strict=True):
-        value = F.try_element_at(rescued, F.lit(column.source))
-        found += find_unknown(value, field.dataType, F.lit(column.source))
+        found += _find_inside(
+            F.try_element_at(rescued, F.lit(column.source)), column, field.dataType
+        )
     return _distinct(rows.where(F.col(WHY).isNull() & F.col(RESCUED).isNotNull()), found)
+
+
+def _find_inside(value: Column, column: PinnedColumn, kind: T.DataType) -> list[Column]:
+    """The names inside a JSON value that its type does not have, as at most one list."""
+    if not is_nested(kind):
+        return []
+    path = F.lit(column.source)
+    return [compute_once(value, lambda value: join_lists(find_unknown(value, kind, path)))]
 
 
 def _distinct(rows: DataFrame, found: Sequence[Column]) -> DataFrame:

@@ -1,6 +1,6 @@
 """JSON values (VARIANT): made of others, opened, and what their types do not have."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -19,6 +19,19 @@ _EXACT_TIMES = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]xxx"}
 def is_nested(kind: T.DataType | None) -> bool:
     """Whether values of the type have parts."""
     return isinstance(kind, _NESTED)
+
+
+def compute_once(value: Column, use: Callable[[Column], Column]) -> Column:
+    """What `use` makes of a value, which is computed once, however often `use` has it.
+
+    Inside a lambda Spark computes an expression at each place that has it.
+    """
+    return F.get(F.transform(F.array(value), use), 0)
+
+
+def no_json() -> Column:
+    """NULL as a JSON value."""
+    return F.lit(None).cast("variant")
 
 
 def as_json(value: Column, stored: T.DataType | None) -> Column:
@@ -49,8 +62,9 @@ def map_of(values: Mapping[str, Column]) -> Column:
 
 def object_of(values: Column) -> Column:
     """A map as one object without what is NULL; NULL where nothing is left."""
-    left = given_in(values)
-    return F.when(F.size(left) > 0, F.to_variant_object(left))
+    return compute_once(
+        given_in(values), lambda left: F.when(F.size(left) > 0, F.to_variant_object(left))
+    )
 
 
 def get_member(value: Column, name: str) -> Column:
@@ -67,9 +81,11 @@ def read_document(value: Column, stored: T.DataType, kind: T.DataType) -> Column
     text = value
     if isinstance(stored, T.VariantType):
         text = F.when(F.try_variant_get(value, "$", form).isNull(), value.cast("string"))
-    found = F.try_parse_json(text)
-    has_form = F.try_variant_get(found, "$", form).isNotNull()
-    return F.coalesce(F.when(has_form, found), as_json(value, stored))
+
+    def check(found: Column) -> Column:
+        return F.when(F.try_variant_get(found, "$", form).isNotNull(), found)
+
+    return F.coalesce(compute_once(F.try_parse_json(text), check), as_json(value, stored))
 
 
 def is_beyond_doubles(value: Column, text: Column) -> Column:

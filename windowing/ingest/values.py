@@ -6,8 +6,7 @@ NULL. A list or a map fits where all its values do. What came is a text, a JSON 
 has a type of Parquet.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -18,19 +17,18 @@ from windowing.ingest.json_values import (
     LIST,
     OBJECT,
     as_json,
+    compute_once,
     get_member,
     is_beyond_doubles,
     is_given,
     is_nested,
     map_of,
+    no_json,
     object_of,
     read_document,
 )
 from windowing.ingest.scalars import FLOATING, cast_exactly, read_text
 from windowing.spec.pipeline import CsvForm
-
-_NOT_BLANK = {T.BooleanType, T.LongType, T.IntegerType, T.DoubleType, T.DecimalType}
-"""Types of which a blank text is no value."""
 
 
 def describe_unfit(path: str, kind: str) -> str:
@@ -42,24 +40,26 @@ def describe_unfit(path: str, kind: str) -> str:
 class Fitted:
     """A value of the type, the reason why there is none, and what of it has no place, as JSON.
 
-    `why` is NULL for a value that fits, and for none. `rest` is NULL where nothing is left, and
-    None where nothing can be.
+    `why` is NULL for a value that fits, and for none. `rest` is NULL where nothing is left.
     """
 
     value: Column
     why: Column
-    rest: Column | None = None
+    rest: Column
+
+    @classmethod
+    def from_column(cls, fitted: Column) -> "Fitted":
+        """What `as_column` has put into one column; of a list of these, a list of each."""
+        return cls(*(fitted.getField(name) for name in ("value", "why", "rest")))
 
     def as_column(self) -> Column:
-        """All of it in one column, as `parts_of` takes it."""
-        rest = _given(self.rest)
-        return F.struct(self.value.alias("value"), self.why.alias("why"), rest.alias("rest"))
-
-
-def parts_of(fitted: Column) -> Fitted:
-    """What `as_column` has put into one column; of a list of these, a list of each part."""
-    value, why, rest = (fitted.getField(name) for name in ("value", "why", "rest"))
-    return Fitted(value, why, rest)
+        """All of it in one column, as `from_column` takes it."""
+        value, why, rest = (
+            self.value.alias("value"),
+            self.why.alias("why"),
+            self.rest.alias("rest"),
+        )
+        return F.struct(value, why, rest)
 
 
 @dataclass(frozen=True)
@@ -76,11 +76,11 @@ class _Came:
         is_json = isinstance(self.stored, T.VariantType)
         return is_given(self.value) if is_json else self.value.isNotNull()
 
-    def open(self, form: type[T.DataType], text: str) -> Column:
+    def open(self, form: type[T.DataType], json_form: str) -> Column:
         """Its parts: a map of fields, a list, or what Parquet has of the form; NULL for others."""
         if isinstance(self.stored, T.VariantType):
-            return F.try_variant_get(self.value, "$", text)
-        return self.value if isinstance(self.stored, form) else F.lit(None).cast(text)
+            return F.try_variant_get(self.value, "$", json_form)
+        return self.value if isinstance(self.stored, form) else F.lit(None).cast(json_form)
 
 
 @dataclass(frozen=True)
@@ -114,20 +114,23 @@ class Fitting:
         pattern: str | None = None,
     ) -> Fitted:
         """A value of a type without parts; `no` is why it is none, `pattern` that of times."""
-        text = value.cast("string") if isinstance(stored, T.VariantType) else value
-        came, typed = self._read(value, text, stored, kind, pattern)
-        return self._judge(came, typed, stored, no)
+        if _is_json(stored, kind):
+            text = self._clean(value.cast("string"), kind)
+            read = self._read_json(value, text, kind, pattern)
+        else:
+            read = self._read(value, stored, kind, pattern)
+        return self._judge(*read, stored, no)
 
     def fit_nested(
         self, value: Column, stored: T.DataType, kind: T.DataType, path: str, no: str
     ) -> Column:
-        """A value of any type at a path, with all its parts, as `parts_of` takes it.
+        """A value of any type at a path, with all its parts, as `Fitted.from_column` takes it.
 
         Inside a lambda Spark computes an expression at each place that has it, so each part is
         computed once.
         """
         if stored.simpleString() == kind.simpleString():
-            return Fitted(value, F.lit(None).cast("string")).as_column()
+            return Fitted(value, F.lit(None).cast("string"), no_json()).as_column()
 
         def fit(value: Column) -> Column:
             came = _Came(value, stored, path, no)
@@ -143,33 +146,28 @@ class Fitting:
         return compute_once(value, fit)
 
     def _fit_part(self, came: _Came, kind: T.DataType) -> Column:
-        def fit(text: Column) -> Column:
-            value, typed = self._read(came.value, text, came.stored, kind)
+        def judge(value: Column, typed: Column) -> Column:
             return compute_once(
                 typed, lambda typed: self._judge(value, typed, came.stored, came.no).as_column()
             )
 
-        is_json = isinstance(came.stored, T.VariantType)
-        return compute_once(came.value.cast("string"), fit) if is_json else fit(came.value)
+        if not _is_json(came.stored, kind):
+            return judge(*self._read(came.value, came.stored, kind))
+        return compute_once(
+            self._clean(came.value.cast("string"), kind),
+            lambda text: judge(*self._read_json(came.value, text, kind)),
+        )
 
     def _judge(self, came: Column, typed: Column, stored: T.DataType | None, no: str) -> Fitted:
         """`came` is NULL where there is no value, and `typed` where it is none of the type."""
         is_wrong = came.isNotNull() & typed.isNull()
-        rest = F.when(is_wrong, as_json(came, stored)) if self._rescues else None
+        rest = F.when(is_wrong, as_json(came, stored)) if self.rescues else no_json()
         return Fitted(typed, F.when(is_wrong, F.lit(no)), rest)
 
     @property
-    def _rescues(self) -> bool:
+    def rescues(self) -> bool:
+        """Whether a value that does not fit is kept, as what is left."""
         return self.on_unfit_value == "rescue"
-
-    def _may_leave(self, kind: T.DataType) -> bool:
-        """Whether something of a value may have no place in the type."""
-        match kind:
-            case T.ArrayType():
-                return self._may_leave(kind.elementType)
-            case T.MapType():
-                return self._may_leave(kind.valueType)
-        return self._rescues or isinstance(kind, T.StructType)
 
     def _clean(self, text: Column, kind: T.DataType) -> Column:
         """The text, NULL where it stands for no value of the type."""
@@ -181,31 +179,29 @@ class Fitting:
     def _read(
         self,
         value: Column,
-        text: Column,
         stored: T.DataType | None,
         kind: T.DataType,
         pattern: str | None = None,
     ) -> tuple[Column, Column]:
-        """The value as it came, NULL for none, and as one of the type; NULL where it is none.
-
-        `text` is that of a JSON value.
-        """
+        """The value as it came, NULL for none, and as one of the type; NULL where it is none."""
         if stored is None:
             text = self._clean(value, kind)
             return text, read_text(text, kind, pattern, self.csv)
-        if isinstance(stored, T.VariantType) and not isinstance(kind, T.VariantType):
-            cleaned = self._clean(text, kind)
-            # Blanks are none of the other types, and inside a struct Spark would clean them often.
-            typed = read_text(
-                F.trim(text) if type(kind) in _NOT_BLANK else cleaned, kind, pattern, self.csv
-            )
-            if isinstance(kind, FLOATING):
-                typed = F.when(~is_beyond_doubles(value, text), typed)
-            return F.when(cleaned.isNotNull(), value), typed
         if is_nested(stored):
             is_text = isinstance(kind, T.StringType)
             return value, F.to_json(value) if is_text else F.lit(None).cast(kind)
         return value, cast_exactly(value, stored, kind)
+
+    def _read_json(
+        self, value: Column, text: Column, kind: T.DataType, pattern: str | None = None
+    ) -> tuple[Column, Column]:
+        """The same of a JSON value, whose `text` is NULL where it stands for none."""
+        # JSON has one form of numbers, also in a cell of CSV that has another.
+        form = replace(self.csv, decimal=".", thousands=None)
+        typed = read_text(text, kind, pattern, form)
+        if isinstance(kind, FLOATING):
+            typed = F.when(~is_beyond_doubles(value, text), typed)
+        return F.when(text.isNotNull(), value), typed
 
     def _fit_struct(self, came: _Came, kind: T.StructType) -> Column:
         def fit(field: T.StructField) -> Column:
@@ -214,17 +210,19 @@ class Fitting:
             return self.fit_nested(*_get_field(came, field.name), field.dataType, inside, no)
 
         def join(given: Column, fitted: Column) -> Column:
-            fields = [parts_of(fitted.getField(f"f{n}")) for n in range(len(kind.fields))]
+            fields = [Fitted.from_column(fitted.getField(f"f{n}")) for n in range(len(kind.fields))]
             parts = dict(zip(kind.names, fields, strict=True))
             made = F.struct(*(part.value.alias(name) for name, part in parts.items()))
             is_one = given.isNotNull()
             is_wrong = came.is_there() & ~is_one
             why = F.coalesce(*(part.why for part in fields))
-            rests = {f.name: parts[f.name] for f in kind.fields if self._may_leave(f.dataType)}
-            rest = F.map_concat(
-                _find_unknown(given, came.stored, kind.names),
-                map_of({name: _given(part.rest) for name, part in rests.items()}),
-            )
+            rests = {
+                field.name: parts[field.name].rest
+                for field in kind.fields
+                if self.rescues or is_nested(field.dataType)
+            }
+            unknown = _find_unknown(given, came.stored, kind.names)
+            rest = F.map_concat(unknown, map_of(rests))
             return Fitted(
                 F.when(is_one, made),
                 F.when(is_wrong, F.lit(came.no)).otherwise(why),
@@ -244,11 +242,9 @@ class Fitting:
             return self.fit_nested(element, inner, kind.elementType, came.path, came.no)
 
         def join(given: Column, fitted: Column) -> Column:
-            each = parts_of(fitted)
-            rest = None
-            if self._may_leave(kind.elementType):
-                is_left = F.exists(_given(each.rest), lambda rest: rest.isNotNull())
-                rest = F.when(is_left, F.to_variant_object(_given(each.rest)))
+            each = Fitted.from_column(fitted)
+            is_left = F.exists(each.rest, lambda rest: rest.isNotNull())
+            rest = F.when(is_left, F.to_variant_object(each.rest))
             return self._whole(came, Fitted(each.value, _first_why(came, given, each), rest))
 
         return compute_once(
@@ -264,17 +260,13 @@ class Fitting:
         def fit(element: Column) -> Column:
             return self.fit_nested(element, inner[1], kind.valueType, came.path, came.no)
 
-        def join(given: Column, keys: Column, fitted: Column) -> Column:
-            each = parts_of(fitted)
-            is_unique = F.size(F.array_distinct(keys)) == F.size(keys)
-            is_named = is_unique & ~F.exists(keys, lambda key: key.isNull())
-            rest = None
-            if self._may_leave(kind.valueType):
-                texts = F.transform(F.map_keys(given), lambda name: name.cast("string"))
-                rest = object_of(F.map_from_arrays(texts, _given(each.rest)))
+        def join(given: Column, keys: Column, is_named: Column, fitted: Column) -> Column:
+            each = Fitted.from_column(fitted)
+            names = F.transform(F.map_keys(given), lambda name: name.cast("string"))
+            rest = F.when(is_named, F.map_from_arrays(names, each.rest))
             why = F.coalesce(_first_why(came, given, each), F.when(~is_named, F.lit(came.no)))
             made = F.when(is_named, F.map_from_arrays(keys, each.value))
-            return self._whole(came, Fitted(made, why, rest))
+            return self._whole(came, Fitted(made, why, object_of(rest)))
 
         def open_map(given: Column) -> Column:
             keys = F.transform(
@@ -283,7 +275,12 @@ class Fitting:
             values = F.transform(F.map_values(given), fit)
             return compute_once(
                 keys,
-                lambda keys: compute_once(values, lambda fitted: join(given, keys, fitted)),
+                lambda keys: compute_once(
+                    _are_keys(keys),
+                    lambda is_named: compute_once(
+                        values, lambda fitted: join(given, keys, is_named, fitted)
+                    ),
+                ),
             )
 
         return compute_once(came.open(T.MapType, OBJECT), open_map)
@@ -295,7 +292,7 @@ class Fitting:
 
     def _whole(self, came: _Came, fitted: Fitted) -> Column:
         """The value of a list or a map, which is none where one of its values is none."""
-        if not self._rescues:
+        if not self.rescues:
             return fitted.as_column()
 
         def keep(why: Column) -> Column:
@@ -305,16 +302,22 @@ class Fitting:
 
         return compute_once(fitted.why, keep)
 
-    def _keep(self, is_wrong: Column, came: _Came, rest: Column | None) -> Column | None:
+    def _keep(self, is_wrong: Column, came: _Came, rest: Column) -> Column:
         """What is left, which is the value itself where it does not fit and is to be rescued."""
-        if not self._rescues:
+        if not self.rescues:
             return rest
-        return F.when(is_wrong, as_json(came.value, came.stored)).otherwise(_given(rest))
+        return F.when(is_wrong, as_json(came.value, came.stored)).otherwise(rest)
 
 
-def compute_once(value: Column, use: Callable[[Column], Column]) -> Column:
-    """What `use` makes of a value, which is computed once, however often `use` has it."""
-    return F.get(F.transform(F.array(value), use), F.lit(0))
+def _is_json(stored: T.DataType | None, kind: T.DataType) -> bool:
+    """Whether a value is one of JSON that is to have another type."""
+    return isinstance(stored, T.VariantType) and not isinstance(kind, T.VariantType)
+
+
+def _are_keys(keys: Column) -> Column:
+    """Whether these can be the keys of a map."""
+    is_unique = F.size(F.array_distinct(keys)) == F.size(keys)
+    return is_unique & ~F.exists(keys, lambda key: key.isNull())
 
 
 def _first_why(came: _Came, given: Column, each: Fitted) -> Column:
@@ -323,17 +326,13 @@ def _first_why(came: _Came, given: Column, each: Fitted) -> Column:
     return F.when(came.is_there() & given.isNull(), F.lit(came.no)).otherwise(first)
 
 
-def _given(rest: Column | None) -> Column:
-    return F.lit(None).cast("variant") if rest is None else rest
-
-
 def _get_field(came: _Came, name: str) -> tuple[Column, T.DataType]:
     """The field of an object, NULL where there is none, and its type."""
     if isinstance(came.stored, T.VariantType):
         return get_member(came.value, name), JSON
     if isinstance(came.stored, T.StructType) and name in came.stored.names:
         return came.value.getField(name), came.stored[name].dataType
-    return F.lit(None).cast("variant"), JSON
+    return no_json(), JSON
 
 
 def _find_unknown(given: Column, stored: T.DataType, known: list[str]) -> Column:

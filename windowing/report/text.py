@@ -5,6 +5,7 @@ Every time is UTC, but the bounds of windows on the clock of a zone have its off
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, is_dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -12,12 +13,14 @@ from math import isfinite
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from windowing.columns import END, START
 from windowing.grid.zone import moment, within_calendar
 from windowing.ledger.evolved import read_evolved
 from windowing.ledger.nulls import WHERE
 from windowing.ledger.period import read_period
 from windowing.ledger.rule import LedgerExcerpt
 from windowing.location import Location
+from windowing.spec.kinds import Window, zone_of
 from windowing.spec.words import count_things
 
 NONE = "-"
@@ -61,6 +64,17 @@ def interval(start: datetime | None, end: datetime | None, zone: str | None = No
     if begins is not None and ends is not None and begins.date() == ends.date():
         shown_end = _format_clock(ends)
     return f"[{_format(begins)}, {shown_end})"
+
+
+def window_cell(row: Mapping[str, Any], window: Window) -> str:
+    """The bounds of a row of an output, on the clock of its window."""
+    start, end = row[START], row[END]
+    if start is None and end is None:
+        return "all time"
+    if isinstance(start, datetime) and isinstance(end, datetime):
+        return interval(start, end, zone_of(window))
+    # A time beyond the calendar of Python is shown as its text.
+    return f"[{start}, {end})"
 
 
 def describe_range(note: str | None) -> str:
@@ -234,13 +248,13 @@ def _describe_null(column: str, n: int) -> str:
 
 def _read_clock(at: datetime | None, zone: str | None) -> datetime | None:
     """An instant on the clock of a zone, or of UTC."""
-    if at is None or zone is None:
-        return None if at is None else at.astimezone(UTC)
-    try:
-        return at.astimezone(ZoneInfo(zone))
-    except OverflowError:
-        # The calendar of Python ends at 9999-12-31 of each clock.
-        return at.astimezone(UTC)
+    if at is None:
+        return None
+    if zone is not None:
+        # The calendar of Python begins and ends at midnight of each clock.
+        with suppress(OverflowError):
+            return at.astimezone(ZoneInfo(zone))
+    return at.astimezone(UTC)
 
 
 def _format(at: datetime | None) -> str:

@@ -19,7 +19,7 @@ from windowing.report.section import (
     make_table,
     numbers,
 )
-from windowing.report.text import count, datum, instant_us
+from windowing.report.text import count, datum, instant_us, window_cell
 
 _VERDICTS = {"met": "good", "failed": "bad", "warning": "warn", "accepted": "warn"}
 _SIGNS = {"met": "+", "failed": "x", "warning": "!", "accepted": "a", "": "."}
@@ -136,10 +136,13 @@ def _show_failing(each: FailingRows, facts: Facts) -> Part:
     title = f"{each.window} fails {each.expectation}"
     if each.rows is None:
         return Part(title, "It judges all rows together, or could not be evaluated.")
-    keys = facts.pipeline.source.key
+    keys, window = facts.pipeline.source.key, facts.pipeline.window(each.window)
     others = [name for name in each.rows.columns if name not in (*keys, START, END)]
-    columns = [Column(key) for key in (*keys, START, END, *others)]
-    rows = [_row_values(row, [column.name for column in columns]) for row in each.rows.rows]
+    columns = [Column(name) for name in (*keys, "window", *others)]
+    rows = [
+        (*_row_values(row, keys), window_cell(row, window), *_row_values(row, others))
+        for row in each.rows.rows
+    ]
     shown = f"{len(rows):,} of {count(each.rows.total, 'row')}"
     return Part(title, table=make_table(shown, columns, rows))
 

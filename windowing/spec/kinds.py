@@ -212,6 +212,6 @@ Window = Aligned | Global | Session | OrderDependent
 def zone_of(window: Window) -> str | None:
     """The zone by whose clock the days of an output are told; None is UTC.
 
-    It is that of the grid, and other windows have none.
+    It is that of the grid, and other windows have none. Bounds of its rows are told by it as well.
     """
     return window.grid.zone if isinstance(window, Aligned) else None

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from jobs.cli.format import join_evolved, print_changes, window_cell
+from jobs.cli.format import join_evolved, print_changes
 from jobs.cli.main import main
 from jobs.console import Printer
 from windowing.grid.zone import micros
 from windowing.report.rule import Changed, RunReport
-from windowing.report.text import interval, plain
+from windowing.report.text import interval, plain, window_cell
 from windowing.source.commits import read_commit, total
 from windowing.spec.load import load_pipeline
 

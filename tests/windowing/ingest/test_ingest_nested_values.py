@@ -210,6 +210,19 @@ def test_random_nested_records_become_rows_as_a_plain_loop_says(spark: SparkSess
     assert not paths & {"r.i", "l.i", "deep.r.r.d"}
 
 
+@pytest.mark.parametrize("on_unfit_value", ["quarantine", "rescue"])
+def test_a_name_twice_that_is_not_pinned_breaks_its_record_alone(
+    spark: SparkSession, on_unfit_value: str
+) -> None:
+    texts = [("twice", '{"l": [1], "x": 1, "x": 2}'), ("once", '{"l": [2], "x": 1}')]
+    columns = [PinnedColumn("l", "array<bigint>", "l")]
+    types = delta.parse_columns("l array<bigint>")
+    split = split_json(spark.createDataFrame(texts, f"{FILE} string, {RECORD} string"), ["l"])
+    rows = fit_rows(split, columns, types, CsvForm(), on_unfit_value).collect()
+    assert {row[FILE]: row[WHY] for row in rows} == {"twice": "has a name twice", "once": None}
+    assert [row["rescued"] for row in rows if row[FILE] == "once"] == ['{"x":1}']
+
+
 def test_a_number_beyond_those_of_a_double_is_none(spark: SparkSession) -> None:
     given = {"d": ("1e400", "-1e400", "1e308"), "r": ("1e400", "-1e400", "1e308")}
     texts = [(f"d{n}", f'{{"d": {number}}}') for n, number in enumerate(given["d"])]

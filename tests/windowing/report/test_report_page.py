@@ -220,8 +220,7 @@ def test_values_of_rows_are_on_the_page_only_where_it_says_so() -> None:
     assert page.tables["1 of 1 row, newest run first"][0]["shop"] == SECRET
     assert page.tables["1 of 3 rows"][0] == {
         "shop": SECRET,
-        "window_start": "2026-01-08 06:00Z",
-        "window_end": "2026-01-08 06:00Z",
+        "window": "[2026-01-08 06:00Z, 06:00Z)",
         "n": "0",
     }
     assert "It judges all rows together" in page.sections["quality"].text
