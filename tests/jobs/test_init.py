@@ -40,7 +40,8 @@ def play(spark: SparkSession, project: Project, folder: Path) -> None:
     report = run(spark, pipeline)
     assert report.read == taken.appended
     assert report.accepted > 0
-    play_transcript(spark, folder)
+    if (folder / "transcripts").exists():
+        play_transcript(spark, folder)
 
 
 def play_transcript(spark: SparkSession, folder: Path) -> None:
