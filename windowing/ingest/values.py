@@ -54,12 +54,8 @@ class Fitted:
 
     def as_column(self) -> Column:
         """All of it in one column, as `from_column` takes it."""
-        value, why, rest = (
-            self.value.alias("value"),
-            self.why.alias("why"),
-            self.rest.alias("rest"),
-        )
-        return F.struct(value, why, rest)
+        parts = {"value": self.value, "why": self.why, "rest": self.rest}
+        return F.struct(*(part.alias(name) for name, part in parts.items()))
 
 
 @dataclass(frozen=True)
