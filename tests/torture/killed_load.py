@@ -136,17 +136,20 @@ class Load:
 
 
 def measure_memory(pid: int) -> int:
-    """The bytes that a process and all that it has started have in memory."""
-    total = 0
+    """The bytes that a process and all that it has started have in memory.
+
+    A process that a JVM has just forked has its command line, and seems to have all of its memory
+    once more. So of processes with the same command line the largest counts.
+    """
+    largest: dict[tuple[str, ...], int] = {}
     try:
         this = psutil.Process(pid)
         for each in (this, *this.children(recursive=True)):
-            # A process that a JVM has just forked seems to have all of its memory once more.
-            if time.time() - each.create_time() > _POLL:
-                total += each.memory_info().rss
+            command, size = tuple(each.cmdline()), each.memory_info().rss
+            largest[command] = max(size, largest.get(command, 0))
     except psutil.NoSuchProcess:
         pass
-    return total
+    return sum(largest.values())
 
 
 def land_events(source: str, events: int, batch: int) -> int:
