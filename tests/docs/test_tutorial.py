@@ -50,7 +50,11 @@ exit 1
 """
 
 
-@pytest.fixture(params=["auto", "off"], ids=["warm", "cold"])
+WARM = pytest.param("auto", id="warm")
+COLD = pytest.param("off", id="cold", marks=pytest.mark.deep)
+
+
+@pytest.fixture(params=[WARM, COLD])
 def reader(jvm: None, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, str]]:
     """The environment of a reader whose commands share a JVM, or start one each."""
     reader = checkout(tmp_path / "bin", ROOT)
@@ -61,7 +65,7 @@ def reader(jvm: None, request: pytest.FixtureRequest, tmp_path: Path) -> Iterato
     subprocess.run([tmp_path / "bin" / "tidemark", "engine", "stop"], env=reader, check=True)
 
 
-@pytest.mark.deep
+@pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_the_tutorial_prints_what_it_shows(reader: dict[str, str], tmp_path: Path) -> None:
     here = tmp_path / "orders"
@@ -72,7 +76,7 @@ def test_the_tutorial_prints_what_it_shows(reader: dict[str, str], tmp_path: Pat
         )
 
 
-@pytest.mark.deep
+@pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_a_file_of_your_own_becomes_windows_that_readers_use(
     reader: dict[str, str], tmp_path: Path

@@ -13,7 +13,7 @@ _STEPS = (
     *(HOUR, 2 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 30 * DAY, 365 * DAY),
 )
 """Lengths that people would write."""
-_SIZES = ((60 * DAY, "daily", DAY), (6 * HOUR, "hourly", HOUR), (0, "minutes", 10 * MINUTE))
+_SIZES = ((60 * DAY, "daily", DAY), (HOUR, "hourly", HOUR), (0, "minutes", 10 * MINUTE))
 """From which span of event times on windows are so long, and what they are called."""
 _FINER = {DAY: HOUR, HOUR: MINUTE, MINUTE: SECOND, SECOND: SECOND, 1: 1}
 """The unit in which the rest of a length is told, by the largest unit that it has."""
