@@ -116,7 +116,7 @@ def find_unknown(value: Column, kind: T.DataType, path: Column) -> list[Column]:
 
 
 def _find_in_each(values: Column, kind: T.DataType, path: Column) -> list[Column]:
-    if not find_unknown(F.lit(None).cast("variant"), kind, path):
+    if not find_unknown(no_json(), kind, path):
         return []
     each = F.transform(values, lambda value: join_lists(find_unknown(value, kind, path)))
     return [F.flatten(each)]

@@ -165,6 +165,11 @@ class Fitting:
         """Whether a value that does not fit is kept, as what is left."""
         return self.on_unfit_value == "rescue"
 
+    @property
+    def _form_of_json(self) -> CsvForm:
+        """JSON has one form of numbers, also in a cell of CSV that has another."""
+        return replace(self.csv, decimal=".", thousands=None)
+
     def _clean(self, text: Column, kind: T.DataType) -> Column:
         """The text, NULL where it stands for no value of the type."""
         if self.csv.nulls:
@@ -192,9 +197,7 @@ class Fitting:
         self, value: Column, text: Column, kind: T.DataType, pattern: str | None = None
     ) -> tuple[Column, Column]:
         """The same of a JSON value, whose `text` is NULL where it stands for none."""
-        # JSON has one form of numbers, also in a cell of CSV that has another.
-        form = replace(self.csv, decimal=".", thousands=None)
-        typed = read_text(text, kind, pattern, form)
+        typed = read_text(text, kind, pattern, self._form_of_json)
         if isinstance(kind, FLOATING):
             typed = F.when(~is_beyond_doubles(value, text), typed)
         return F.when(text.isNotNull(), value), typed
@@ -256,34 +259,29 @@ class Fitting:
         def fit(element: Column) -> Column:
             return self.fit_nested(element, inner[1], kind.valueType, came.path, came.no)
 
-        def join(given: Column, keys: Column, is_named: Column, fitted: Column) -> Column:
+        def join(given: Column, keys: Column, fitted: Column) -> Column:
             each = Fitted.from_column(fitted)
             names = F.transform(F.map_keys(given), lambda name: name.cast("string"))
-            rest = F.when(is_named, F.map_from_arrays(names, each.rest))
-            why = F.coalesce(_first_why(came, given, each), F.when(~is_named, F.lit(came.no)))
-            made = F.when(is_named, F.map_from_arrays(keys, each.value))
+            rest = F.when(keys.isNotNull(), F.map_from_arrays(names, each.rest))
+            is_unnamed = given.isNotNull() & keys.isNull()
+            why = F.coalesce(_first_why(came, given, each), F.when(is_unnamed, F.lit(came.no)))
+            made = F.map_from_arrays(keys, each.value)
             return self._whole(came, Fitted(made, why, object_of(rest)))
 
         def open_map(given: Column) -> Column:
-            keys = F.transform(
-                F.map_keys(given), lambda name: self._read_key(name, inner[0], kind.keyType)
-            )
+            names = F.map_keys(given)
+            read = F.transform(names, lambda name: self._read_key(name, inner[0], kind.keyType))
             values = F.transform(F.map_values(given), fit)
             return compute_once(
-                keys,
-                lambda keys: compute_once(
-                    _are_keys(keys),
-                    lambda is_named: compute_once(
-                        values, lambda fitted: join(given, keys, is_named, fitted)
-                    ),
-                ),
+                compute_once(read, _keys_of),
+                lambda keys: compute_once(values, lambda fitted: join(given, keys, fitted)),
             )
 
         return compute_once(came.open(T.MapType, OBJECT), open_map)
 
     def _read_key(self, name: Column, stored: T.DataType, kind: T.DataType) -> Column:
         if isinstance(stored, T.StringType):
-            return read_text(name, kind, None, self.csv)
+            return read_text(name, kind, None, self._form_of_json)
         return cast_exactly(name, stored, kind)
 
     def _whole(self, came: _Came, fitted: Fitted) -> Column:
@@ -310,10 +308,10 @@ def _is_json(stored: T.DataType | None, kind: T.DataType) -> bool:
     return isinstance(stored, T.VariantType) and not isinstance(kind, T.VariantType)
 
 
-def _are_keys(keys: Column) -> Column:
-    """Whether these can be the keys of a map."""
+def _keys_of(keys: Column) -> Column:
+    """The keys of a map; NULL where they can't be such."""
     is_unique = F.size(F.array_distinct(keys)) == F.size(keys)
-    return is_unique & ~F.exists(keys, lambda key: key.isNull())
+    return F.when(is_unique & ~F.exists(keys, lambda key: key.isNull()), keys)
 
 
 def _first_why(came: _Came, given: Column, each: Fitted) -> Column:
