@@ -50,3 +50,8 @@ def _of(frame: str, name: str) -> Column:
 def is_true(condition: Column) -> Column:
     """The condition, which is false where it is null."""
     return F.coalesce(condition, F.lit(False))
+
+
+def is_infinite(number: Column) -> Column:
+    """Whether a floating number, if there is one, is beyond all others."""
+    return is_true(F.abs(number) == F.lit(float("inf")))

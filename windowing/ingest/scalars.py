@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windowing.ingest.inference import thousands_pattern
+from windowing.rows import is_infinite
 from windowing.spec.pipeline import CsvForm
 
 FLOATING = (T.FloatType, T.DoubleType)
@@ -50,11 +51,6 @@ def read_text(text: Column, kind: T.DataType, pattern: str | None, csv: CsvForm)
     if isinstance(kind, _TIMES):
         return _read_time(text, kind, pattern)
     return text.try_cast(kind)
-
-
-def is_infinite(number: Column) -> Column:
-    """Whether a floating number, if there is one, is beyond all others."""
-    return F.coalesce(F.abs(number) == float("inf"), F.lit(False))
 
 
 def _plain_number(text: Column, csv: CsvForm) -> Column:

@@ -20,7 +20,7 @@ from windowing.expressions.compile import compile_condition
 from windowing.grid.frame import start
 from windowing.grid.range import Range
 from windowing.panes.rule import Family
-from windowing.rows import column_named, is_true
+from windowing.rows import column_named, is_infinite
 from windowing.spec.aggregate_description import Takes, describe_aggregate
 from windowing.spec.kinds import Aggregate
 from windowing.spec.pipeline import Pipeline, Source
@@ -144,8 +144,7 @@ def bad_value(aggregate: Aggregate, schema: T.StructType) -> dict[str, Column]:
 
 def not_finite(value: Column) -> Column:
     """True for NaN and both infinities."""
-    is_infinite = F.abs(value) == F.lit(float("inf"))
-    return is_true(F.isnan(value) | is_infinite)
+    return F.isnan(value) | is_infinite(value)
 
 
 def _build_algebra(source: Source, aggregate: Aggregate, schema: T.StructType) -> Algebra:
