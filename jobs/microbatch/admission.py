@@ -16,20 +16,16 @@ from windowing.admit.erased import only_erased, without_erased
 from windowing.admit.frame import Law, Memory, accept_valid_rows, judge_rows
 from windowing.admit.outcomes import ACCEPTED, DUPLICATE, ERASED, LATE, PARTIAL, QUARANTINED
 from windowing.admit.rule import lateness_cuts, suspicious_before
-from windowing.closed.rule import restated_name
 from windowing.columns import END, LAST, MISSED, OUTCOME, START, TIME, UNANSWERED, WHY
 from windowing.errors import TidemarkError
 from windowing.grid.range import Range
 from windowing.ledger.nulls import WHERE, name_null_count, read_null_counts
 from windowing.location import Location
-from windowing.merge import table as outputs
-from windowing.merge.rule import complete_table
 from windowing.panes import table as state
 from windowing.source import frame as source
 from windowing.source.clean_files import find_clean_batch, find_demands
 from windowing.source.table import earlier_types
 from windowing.spec.duration import DAY
-from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 from windowing.storage.few_rows import span_of
 from windowing.storage.pinned_rows import pin_rows
@@ -219,26 +215,9 @@ def read_memory(batch: RunContext, checked: DataFrame, *, suspicious: bool) -> M
     stored = {}
     if suspicious:
         for window in pipeline.chained:
-            sessions = _read_sessions_before(batch, window)
+            sessions = batch.read_complete_before(window)
             stored[window.name] = sessions.select(*batch.keys, START, END, LAST)
     return Memory(ids, stored)
-
-
-def _read_sessions_before(batch: RunContext, window: Window) -> DataFrame:
-    """The sessions in the complete table of `window`, as they were before the batch.
-
-    Of a chain with a maximum duration, the first sessions may be final although the chain is not.
-    Those of an earlier attempt would make the events late that they were made of.
-    """
-    before = batch.versions_before
-    if before is None:
-        return batch.read_complete(window)
-    complete = complete_table(batch.pipeline, window)
-    # A table that the ledger does not know yet was created by this run, and empty.
-    version = before.get(complete.path.name, 0)
-    return outputs.read_version(
-        batch.spark, complete, version, before.get(restated_name(complete.path.name))
-    )
 
 
 def count_lost_values(pipeline: Pipeline, among: Column) -> list[Column]:

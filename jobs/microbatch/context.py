@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from windowing.closed.rule import restated_name
 from windowing.grid.frame import instant
 from windowing.grid.range import Range
 from windowing.grid.zone import micros
@@ -34,9 +35,9 @@ class RunContext:
     source_was_rewritten: bool = False
     """Whether the source was seen to change its past."""
     versions_before: Mapping[str, int] | None = None
-    """By table, the versions that there were before a batch that is repeated; None for any other.
+    """By table, the versions before a batch or a chunk that is repeated; None for any other.
 
-    A repeated batch may have written to its tables already, and is judged by what was there before.
+    It may have written to its tables already, and is judged by what was there before.
     """
 
     erased: Erasures = Erasures()
@@ -68,6 +69,20 @@ class RunContext:
         """
         complete = complete_table(self.pipeline, window)
         return outputs.read_output(self.spark, outputs.open_output(complete))
+
+    def read_complete_before(self, window: Window) -> DataFrame:
+        """`read_complete` as it was before what is repeated; as it is now where nothing is.
+
+        An interrupted attempt may have written the output, and not yet the restated rows of it.
+        """
+        before = self.versions_before
+        if before is None:
+            return self.read_complete(window)
+        complete = complete_table(self.pipeline, window)
+        # A table that the ledger does not know yet was created by this run, and empty.
+        version = before.get(complete.path.name, 0)
+        restated = before.get(restated_name(complete.path.name))
+        return outputs.read_version(self.spark, complete, version, restated)
 
     @property
     def source_may_change(self) -> bool:

@@ -83,15 +83,30 @@ def correct_sessions(
     near = (F.col(END) >= early) & (F.col(START) <= late)
     bounds = {END: (within.low_us, None), START: (None, last_us)}
     stored = outputs.read_output(batch.spark, output, bounds).where(near)
-    old = session.sessions_touched(stored, fresh, batch.keys, window.gap_us)
-    observed = Observation()
-    ends = [F.min(F.unix_micros(START)).alias("low"), F.max(F.unix_micros(LAST)).alias("high")]
-    old = pin_rows(old.observe(observed, *ends))
-    extent = observed.get
-    if extent["low"] is not None:
-        times = Range(extent["low"], extent["high"])
+    old, times = _pin_touched(stored, fresh, batch, window)
+    grown = old
+    if batch.versions_before is not None:
+        earlier = batch.read_complete_before(window).where(near)
+        grown, times = _pin_touched(earlier, fresh, batch, window)
+    if times is not None:
         before = state.fragments_before(batch.spark, batch.pipeline, window, batch.stamp, times)
-        members = session.fragments_of_sessions(before, old, batch.keys)
+        members = session.fragments_of_sessions(before, grown, batch.keys)
         others = members.withColumn(TOUCHED, F.lit(0).cast("bigint"))
         marked = marked.unionByName(others.select(*marked.columns))
     return session.merge_sessions(marked, batch.keys, window.gap_us, kept), old
+
+
+def _pin_touched(
+    stored: DataFrame, fresh: DataFrame, batch: RunContext, window: Session
+) -> tuple[DataFrame, Range | None]:
+    """The sessions that `fresh` touches, computed now, and their times; None where there are none.
+
+    Both come from one Spark job.
+    """
+    touched = session.sessions_touched(stored, fresh, batch.keys, window.gap_us)
+    observed = Observation()
+    ends = [F.min(F.unix_micros(START)).alias("low"), F.max(F.unix_micros(LAST)).alias("high")]
+    pinned = pin_rows(touched.observe(observed, *ends))
+    extent = observed.get
+    times = None if extent["low"] is None else Range(extent["low"], extent["high"])
+    return pinned, times

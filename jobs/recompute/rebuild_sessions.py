@@ -16,6 +16,7 @@ from windowing.grid.frame import instant
 from windowing.merge import frame as merges
 from windowing.merge import table as outputs
 from windowing.merge.rule import complete_table, window_columns
+from windowing.merge.table import Output
 from windowing.panes import frame as partials
 from windowing.panes.rule import fragments_table
 from windowing.rows import are_equal, is_true
@@ -43,9 +44,8 @@ def rebuild_sessions(
     members = _select_events_of_sessions(events, spans, window, batch.keys)
     fresh = partials.aggregate_fragments(members, batch.keys, window.gap_us, kept)
     fresh = pin_rows(fresh)
-    output = outputs.open_output(target)
-    stored = outputs.read_output(batch.spark, output)
-    touched = session.sessions_touched(stored, fresh, batch.keys, window.gap_us)
+    earlier = batch.read_complete_before(window)
+    touched = session.sessions_touched(earlier, fresh, batch.keys, window.gap_us)
     beyond_chunk = touched.join(spans, [*batch.keys, START], "left_anti")
     beyond_chunk = pin_rows(beyond_chunk)
     fragments = _read_fragments(batch, window, fresh)
@@ -55,7 +55,18 @@ def rebuild_sessions(
     swap_fragments(batch, window, replaced_fragments, fresh)
     new = _compute_sessions(fresh.unionByName(others), batch, window, algebras)
     old = spans.unionByName(beyond_chunk.select(*spans.columns))
+    output = outputs.open_output(target)
+    if batch.versions_before is not None:
+        new = pin_rows(new)
+        old = _read_as_now(batch, output, old, new)
     return replace_rows(batch, window, output, new, old)
+
+
+def _read_as_now(batch: RunContext, output: Output, old: DataFrame, new: DataFrame) -> DataFrame:
+    """What an interrupted attempt has left of the rows `old` and has written of the rows `new`."""
+    identity = [*output.target.identity]
+    either = old.select(*identity).unionByName(new.select(*identity)).distinct()
+    return outputs.read_output(batch.spark, output).join(either, identity, "left_semi")
 
 
 def rebuild_all_sessions(

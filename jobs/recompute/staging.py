@@ -57,6 +57,7 @@ def context_of_chunk(
         arrival_us or clock_us,
         past.state_may_be_expired,
         was_rewritten(past),
+        versions_before=past.versions if past.open_backfill else None,
         erased=past.erasures,
     )
 

@@ -76,8 +76,8 @@ def widen_to_windows(batch: RunContext, family: Family, chunk: TimeRange) -> Tim
 
 
 def near_sessions(batch: RunContext, window: Session, chunk: TimeRange) -> DataFrame:
-    """The stored sessions that have an event time in the chunk."""
-    stored = batch.read_complete(window)
+    """The sessions that have had an event time in the chunk before it was begun."""
+    stored = batch.read_complete_before(window)
     begins_before = F.col(START) < instant(chunk.end_us)
     ends_after = F.col(LAST) >= instant(chunk.start_us)
     return stored.where(begins_before & ends_after)
