@@ -165,7 +165,7 @@ def test_the_next_run_keeps_the_value_out(shop: Shop) -> None:
     assert places(shop) == []
 
 
-@pytest.mark.deep
+@pytest.mark.slow
 def test_a_backfill_and_a_changed_spec_leave_the_value_out(shop: Shop) -> None:
     start, end = BASE, BASE + 300 * MINUTE
     erased = sum(e.order == MARK and e.t is not None and start <= e.t < end for e in shop.landed)
