@@ -8,11 +8,14 @@ from datetime import datetime
 from pyspark.sql import SparkSession
 
 from jobs.locking import lock
+from jobs.publication.changed import find_first_changed_end
+from jobs.publication.editions import list_editions
 from jobs.recompute.periods import begin_period, frozen_windows
 from jobs.recompute.resume import finish_all
 from jobs.sessions.exact_session import in_exact_session
 from windowing.errors import UsageError
 from windowing.grid.zone import micros, moment
+from windowing.ledger.history import LedgerHistory
 from windowing.ledger.period import Period, Reopening, read_step
 from windowing.ledger.rule import LedgerExcerpt
 from windowing.ledger.table import read_history
@@ -21,6 +24,7 @@ from windowing.report.rule import read_changed
 from windowing.report.text import instant_us
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names
+from windowing.storage.kept_open import newest_version
 
 
 @in_exact_session
@@ -32,8 +36,9 @@ def close_period(
     What would change one of these rows is stated beside it from now on, and `reopen_period` applies
     it. An interrupted step is finished first. A later `until` than that of a closed period moves it
     forward. Raises UsageError where no window can be frozen, before anything was computed, while an
-    erase is interrupted, where the watermark has not reached `until`, where a later period is
-    closed, or without a reason; all else as `run` does.
+    erase is interrupted, where the watermark has not reached `until`, where readers see another row
+    that would be frozen, where a later period is closed, or without a reason; all else as `run`
+    does.
     """
     until_us = micros(until)
     _check_reason(reason, "close")
@@ -44,6 +49,7 @@ def close_period(
         closed = past.period
         changed = closed is None or closed.until_us != until_us
         if changed:
+            check_published(pipeline, past, until_us)
             past = begin_period(spark, pipeline, past, Period(until_us, reason))
         period = past.period or Period(until_us, reason)
         names = {window.name for window in frozen_windows(pipeline)}
@@ -82,6 +88,35 @@ def check_close(pipeline: Pipeline, past: LedgerExcerpt, until_us: int) -> None:
         raise UsageError(
             f"{name} is closed until {instant_us(closed.until_us)} already, and a "
             "close only moves forward; `tidemark reopen` it first"
+        )
+
+
+def check_published(pipeline: Pipeline, past: LedgerHistory, until_us: int) -> None:
+    """Raises UsageError where readers see another row that ends until then than the newest one.
+
+    Rows are frozen as they were published. A pipeline that was never published has readers of its
+    outputs alone.
+    """
+    if past.published is None:
+        return
+    shown = past.published.versions
+    newest = {
+        window.name: newest_version(pipeline.table(window.name))
+        for window in frozen_windows(pipeline)
+    }
+    editions = list_editions(pipeline, newest)
+    differing = []
+    for window in frozen_windows(pipeline):
+        seen = shown.get(window.name)
+        first_us = find_first_changed_end(pipeline, window, seen, editions[window.name])
+        if first_us is not None and first_us <= until_us:
+            differing.append(window.name)
+    if differing:
+        names = join_names(differing)
+        raise UsageError(
+            f"{pipeline.name}: readers do not see the newest rows of {names} that end until "
+            f"{instant_us(until_us)}, and a close would freeze these; `tidemark validate` and "
+            "`tidemark publish` first, then close"
         )
 
 

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from jobs.recompute.periods import frozen_windows
 from jobs.sessions.exact_session import in_exact_session
 from windowing.closed.rule import DELETED
-from windowing.columns import END, START
+from windowing.columns import END, RUN, START
 from windowing.errors import UsageError
 from windowing.grid.zone import moment
 from windowing.ledger.table import read_history
@@ -36,7 +36,8 @@ _OLD, _NEW = "__old", "__new"
 class Restatement:
     """One row that would differ if nothing were closed.
 
-    `operation` says what would be done to the output: insert, update or delete. `old` and `new` are
+    `operation` says what would be done to the output: insert, update or delete. `run` is the last
+    one that has changed what the row would be. `old` and `new` are
     the values by column, and `difference` those of numbers, where an absent one counts as 0.
     """
 
@@ -44,6 +45,7 @@ class Restatement:
     start: datetime | str | None
     end: datetime | str | None
     operation: str
+    run: int
     old: Mapping[str, Any] | None
     new: Mapping[str, Any] | None
     difference: Mapping[str, Any]
@@ -116,7 +118,11 @@ def _read_window(
     identity = [F.col(f"n.`{name}`") for name in target.identity]
     ordered = both.orderBy(F.col(f"n.{START}"), F.col(f"n.{END}"), *identity)
     names = [name for name in target.shown if name not in pipeline.source.key]
-    flags = [F.col(f"n.{DELETED}").alias(DELETED), F.col(f"o.{END}").isNotNull().alias(_OLD)]
+    flags = [
+        F.col(f"n.{DELETED}").alias(DELETED),
+        F.col(f"n.{RUN}").alias(RUN),
+        F.col(f"o.{END}").isNotNull().alias(_OLD),
+    ]
     rows = records(
         ordered.select(
             *(F.col(f"n.`{key}`").alias(f"key.{key}") for key in pipeline.source.key),
@@ -141,6 +147,7 @@ def _describe(row: Mapping[str, Any], keys: Sequence[str], values: Sequence[str]
         row[f"{side}.{START}"],
         row[f"{side}.{END}"],
         operation,
+        row[RUN],
         old,
         new,
         subtract(old or {}, new or {}),

@@ -62,8 +62,8 @@ def describe_closed(pipeline: "Pipeline", done: "ClosedPeriod") -> list[str]:
         )
     if done.published is False:
         sentences.append(
-            "readers of published tables see an older version, whose rows may differ; "
-            "`tidemark publish` shows them the frozen ones"
+            "readers of published tables see the frozen rows, and an older version of others; "
+            "`tidemark publish` shows them the newest"
         )
     return sentences
 
@@ -133,7 +133,7 @@ def _print_window(printer: Printer, pipeline: "Pipeline", found: "Restatements")
     keys = pipeline.source.key
     window = pipeline.window(found.window)
     rows = [cells for each in found.rows for cells in _list_cells(each, keys, window)]
-    columns = [*keys, "window", "would be", "value", "old", "new", "difference"]
+    columns = [*keys, "window", "would be", "run", "value", "old", "new", "difference"]
     shown = len(found.rows)
     more = "" if shown == found.total else f", the first {shown:,} of {found.total:,}"
     printer.data(columns, rows, f"{pipeline.name}.{found.window}{more}")
@@ -147,6 +147,6 @@ def _list_cells(each: "Restatement", keys: tuple[str, ...], window: "Window") ->
     place = [*(each.key[key] for key in keys), bounds]
     done = _DONE[each.operation]
     return [
-        [*place, done, name, old.get(name), new.get(name), each.difference.get(name)]
+        [*place, done, each.run, name, old.get(name), new.get(name), each.difference.get(name)]
         for name in names
-    ] or [[*place, done, None, None, None, None]]
+    ] or [[*place, done, each.run, None, None, None, None]]

@@ -2,8 +2,10 @@
 
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
+from shutil import rmtree
 from unittest.mock import patch
 
 import pytest
@@ -103,6 +105,17 @@ def test_a_rollback_names_what_it_takes_back(lake: PublishedLake) -> None:
     assert named(lake) == [date(1970, 1, 4), date(1970, 1, 9)]
 
 
+def test_what_the_ledger_does_not_name_is_compared_with_what_readers_see(
+    lake: PublishedLake,
+) -> None:
+    past = read_history(lake.pipeline)
+    assert past.published is not None
+    record_entries(lake.pipeline, past, [replace(past.published, versions={})])
+    lake.run({on(3): None, on(3, 23): None, on(5): 2})
+    lake.publish()
+    assert named(lake) == [date(1970, 1, 4), date(1970, 1, 6)]
+
+
 def test_an_erasure_names_what_it_took_away(lake: PublishedLake) -> None:
     lake.run({on(2, 23): None})
     past = read_history(lake.pipeline)
@@ -123,14 +136,19 @@ def test_a_publication_of_an_earlier_release_is_followed(lake: PublishedLake) ->
     assert (first.number, unknown.days, len(last.days or ())) == (past.entries[-1].seq, None, 1)
 
 
-def test_where_what_readers_see_is_gone_all_days_are_named(lake: PublishedLake) -> None:
+@pytest.mark.parametrize(("left", "days"), [("the published table", 1), ("nothing", 10)])
+def test_where_the_version_that_readers_see_is_gone_the_published_table_tells(
+    lake: PublishedLake, left: str, days: int
+) -> None:
     lake.run({on(0, 0): 7})
     past = read_history(lake.pipeline)
     assert past.published is not None
     lost = {"hourly": 10_000}
     record_entries(lake.pipeline, past, [type(past.published)("publish", run=1, versions=lost)])
+    if left == "nothing":
+        rmtree(lake.table.local)
     lake.publish()
-    assert len(named(lake) or ()) == 10
+    assert len(named(lake) or ()) == days
 
 
 def test_too_many_rows_are_not_compared_but_their_days_are_named(lake: PublishedLake) -> None:

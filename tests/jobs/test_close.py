@@ -132,6 +132,28 @@ def test_what_was_validated_before_a_close_is_not_published_after_it(closed: Clo
     assert shown.select(*columns).exceptAll(seen.select(*columns)).isEmpty()
 
 
+@pytest.mark.slow
+def test_rows_are_frozen_as_readers_see_them(spark: SparkSession, tmp_path: Path) -> None:
+    lab = Lab(spark, tmp_path, WINDOWS, shows=FEW)
+    lab.run(FIRST)
+    validate(spark, lab.pipeline)
+    publish(lab.pipeline)
+    lab.run([at(20)])
+    closed = ClosedLab(lab)
+    with pytest.raises(UsageError, match=r"newest rows of hourly, visits that end until .*publish"):
+        closed.close(BASE + HOUR)
+    assert read_history(lab.pipeline).open_period is None
+    validate(spark, lab.pipeline)
+    publish(lab.pipeline)
+    # What ends behind the border may wait for its publication.
+    lab.run([at(100)])
+    closed.close(BASE + HOUR)
+    lab.run([at(25)])
+    closed.check()
+    found = restatements(spark, lab.pipeline, lab.pipeline.window("hourly"))
+    assert [(each.operation, each.run) for each in found.windows[0].rows] == [("update", 4)]
+
+
 def tidemark(command: str, closed: ClosedLab, *words: str) -> dict[str, Any]:
     """What a command prints as JSON."""
     file = closed.lab.root / "lab.yaml"

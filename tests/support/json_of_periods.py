@@ -12,7 +12,7 @@ from windowing.report.rule import Changed
 AT, LATER = datetime(2013, 1, 1, 5, tzinfo=UTC), datetime(2013, 1, 1, 6, 0, 0, 5, UTC)
 CLOSED = ClosedPeriod(AT, "invoiced", {"hourly": 3}, ("all",), published=True)
 REOPENED = ReopenedPeriod(AT, {"hourly": Changed(1, 2, 3)})
-UPDATED = Restatement({"place": "EWR"}, AT, LATER, "update", {"n": 1}, {"n": 3}, {"n": 2})
+UPDATED = Restatement({"place": "EWR"}, AT, LATER, "update", 7, {"n": 1}, {"n": 3}, {"n": 2})
 RESTATED = Restatements(
     "hourly",
     3,

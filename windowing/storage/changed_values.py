@@ -31,7 +31,9 @@ def find_changed_values(
     # went or have another type, because every row is another one then.
     if not gone or not fresh or before.schema != after.schema:
         return _or_none(_read_values(differing, column))
-    changes = find_told_changes(before, after, identity)
+    changes = None
+    if before.table == after.table:
+        changes = find_told_changes(before, after, identity)
     if changes is None:
         if sum(file.rows for file in differing) > row_changes.MOST_ROWS:
             return _or_none(_read_values(differing, column))
