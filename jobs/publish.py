@@ -14,7 +14,12 @@ from jobs.diagnosis.pointer import POINTER, advance_pointer
 from jobs.foreign_errors.control_errors import control_errors_explained
 from jobs.locking.lock_file import held_here
 from jobs.publication.changed import find_changed_days
-from jobs.publication.earlier import choose_earlier, has_same_outputs, list_earlier
+from jobs.publication.earlier import (
+    choose_earlier,
+    has_same_outputs,
+    list_earlier,
+    list_outputs_since,
+)
 from jobs.publication.editions import (
     Editions,
     list_editions,
@@ -27,6 +32,7 @@ from jobs.validation.publishable import (
     accept_failures,
     hold_back,
     is_shown,
+    join_acceptances,
     keep_accepted,
     list_broken,
     publishable_entry,
@@ -99,27 +105,34 @@ def roll_back(pipeline: Pipeline, to: int | None, reason: str) -> RolledBack:
     """Publishes an earlier publication again, as a publication of its own with a reason.
 
     `to` is its number; None stands for the last one with other versions of the outputs than readers
-    use now. State, outputs and watermark stay as they are, and the next publication is that of the
-    newest validated run. Nothing is recorded where readers use those versions already. Raises
-    UsageError where that publication does not exist, can't be read any more, or must not be undone,
-    StateRefused where the ledger is damaged, and Busy.
+    use now, or for that of a rollback which was interrupted. State, outputs and watermark stay as
+    they are, and the next publication is that of the newest validated run. An output that the
+    earlier publication did not have stays as readers see it. Nothing is recorded where readers use
+    those versions already. Raises UsageError where that publication does not exist, can't be read
+    any more, or must not be undone, StateRefused where the ledger is damaged, and Busy.
     """
     with held_here(pipeline):
         past = read_history(pipeline)
         chosen = choose_earlier(pipeline, past, to)
-        editions = list_earlier(pipeline, past, chosen)
+        kept = list_outputs_since(pipeline, past, chosen)
+        versions = hold_back(pipeline, past, chosen, kept)
+        again = replace(
+            chosen, versions=versions.by_table, counts={**chosen.counts, **versions.runs}
+        )
+        editions = list_earlier(pipeline, past, again)
         now = past.published
-        is_new = now is None or not has_same_outputs(pipeline, now, chosen)
+        is_new = now is None or not has_same_outputs(pipeline, again, now)
         if is_new:
-            why = Rollback(chosen.seq, reason).as_note(parse_note(chosen.note))
+            accepted = join_acceptances(parse_note(chosen.note), past.acceptance, kept)
+            why = Rollback(chosen.seq, reason).as_note(accepted)
             note = add_to_note(why, _find_changed(pipeline, past, editions))
             at = micros(datetime.now(UTC))
-            past = record_entries(pipeline, past, [replace(chosen, at=at, note=note)])
+            past = record_entries(pipeline, past, [replace(again, at=at, note=note)])
             crashpoint("publish.noted")
         run = None if past.published is None else past.published.run
         result = _describe(pipeline, past, run or 0, editions)
         _show(pipeline, past, editions, result)
-        return RolledBack(chosen.seq, _add_changes(result, past), is_new)
+        return RolledBack(chosen.seq, _add_changes(result, past), is_new, kept)
 
 
 def list_publications(pipeline: Pipeline) -> Publications:

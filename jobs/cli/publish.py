@@ -120,6 +120,8 @@ def _roll_back(pipeline: "Pipeline", printer: Printer, to: int | None, reason: s
     published = done.publication
     title = f"{pipeline.name}, publication {done.to} again: run {published.run}"
     _print_outputs(printer, published, title)
+    for name in done.kept:
+        printer.line(f"{name} stays as it is, because publication {done.to} did not have it")
     if not done.is_new:
         printer.line(f"nothing was recorded, because readers see publication {done.to} already")
     printer.finish(done.as_json())

@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
+from jobs.diagnosis.pointer import read_pointer
 from windowing.doctor.rule import name_command
 from windowing.errors import UsageError
 from windowing.grid.zone import moment
+from windowing.ledger.acceptance import parse_rollback
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import LedgerEntry
 from windowing.merge.rule import complete_table
@@ -37,20 +39,24 @@ def find_publication(pipeline: Pipeline, past: LedgerHistory, number: int) -> Le
 def choose_earlier(pipeline: Pipeline, past: LedgerHistory, number: int | None) -> LedgerEntry:
     """The publication to go back to: that of a number, or the last one of other outputs.
 
+    Without a number it is that of a rollback which was recorded and not shown to readers yet.
     UsageError where there is none, or where an erasure or a change of the spec came after it, which
     must not be undone for readers.
     """
     now = past.published
     if now is None:
         raise UsageError(f"{pipeline.name}: nothing is published yet, so nothing is rolled back")
-    if number is None:
+    begun = parse_rollback(now.note)
+    if number is not None:
+        chosen = find_publication(pipeline, past, number)
+    elif begun is not None and read_pointer(pipeline).step != now.seq:
+        chosen = find_publication(pipeline, past, begun.to)
+    else:
         all_of_them = past.publications
         earlier = [entry for entry in all_of_them if not has_same_outputs(pipeline, entry, now)]
         if not earlier:
             raise UsageError(f"{pipeline.name} has no publication of other versions")
         chosen = earlier[-1]
-    else:
-        chosen = find_publication(pipeline, past, number)
     undone = find_undone(past, chosen)
     if undone is not None:
         what = _UNDONE.get(undone.step, "rows were erased")
@@ -75,13 +81,22 @@ def _advise_on_earlier(pipeline: Pipeline, past: LedgerHistory, now: LedgerEntry
     )
 
 
-def has_same_outputs(pipeline: Pipeline, one: LedgerEntry, other: LedgerEntry) -> bool:
-    """Whether readers see the same versions of the outputs by both.
+def has_same_outputs(pipeline: Pipeline, entry: LedgerEntry, now: LedgerEntry) -> bool:
+    """Whether readers see each output that `entry` has in the same version now.
 
     Versions of state and of refused rows, which runs may change alone, do not count.
     """
+    names = [window.name for window in pipeline.windows if window.name in entry.versions]
+    return all(entry.versions[name] == now.versions.get(name) for name in names)
+
+
+def list_outputs_since(
+    pipeline: Pipeline, past: LedgerHistory, entry: LedgerEntry
+) -> tuple[str, ...]:
+    """The outputs that readers see now and that the publication `entry` did not have."""
+    shown = {} if past.published is None else past.published.versions
     names = [window.name for window in pipeline.windows]
-    return all(one.versions.get(name) == other.versions.get(name) for name in names)
+    return tuple(name for name in names if name in shown and name not in entry.versions)
 
 
 def list_earlier(

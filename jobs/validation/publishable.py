@@ -74,6 +74,19 @@ def keep_accepted(past: LedgerHistory, held: Iterable[str]) -> dict[str, Reasons
     return {name: before.get(name, {}) for name in held}
 
 
+def join_acceptances(
+    earlier: Acceptance | None, now: Acceptance | None, kept: Iterable[str]
+) -> Acceptance | None:
+    """What was accepted of an earlier publication, and of the outputs `kept` as they are now."""
+    failed_now = {} if now is None else now.failed
+    failed = {name: failed_now[name] for name in kept if name in failed_now}
+    if now is None or not failed:
+        return earlier
+    if earlier is None:
+        return Acceptance(now.reason, failed)
+    return Acceptance(earlier.reason, {**earlier.failed, **failed})
+
+
 @dataclass(frozen=True)
 class Versions:
     """By table the version that readers are to see, and the run of each output held back."""

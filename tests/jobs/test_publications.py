@@ -21,7 +21,14 @@ from tests.support.published_lake import COLUMNS, IDENTITY, PublishedLake
 from tests.support.published_readers import open_delta, read_feed, tell_difference
 from windowing.doctor.rule import of_pointer
 from windowing.errors import StateRefused, UsageError
-from windowing.ledger.rule import ERASE_DONE, ERASE_INTENT, EVOLVE_DONE, PUBLISH, LedgerEntry
+from windowing.ledger.rule import (
+    CLOSE,
+    ERASE_DONE,
+    ERASE_INTENT,
+    EVOLVE_DONE,
+    PUBLISH,
+    LedgerEntry,
+)
 from windowing.ledger.table import read_history, record_entries
 from windowing.location import Location
 from windowing.merge.rule import published_name
@@ -175,6 +182,57 @@ def test_a_rollback_that_ends_anywhere_is_finished_when_it_is_repeated(
     assert len(numbers(lake)) == 4
     assert [(row["place"], row["n"]) for row in lake.read()] == [("EWR", 1), ("JFK", 5)]
     assert open_delta(lake.table).version() == 3
+
+
+@pytest.mark.parametrize("place", ["publish.noted", "publish.shared", "publish.shown"])
+def test_one_without_a_number_goes_on_to_where_it_was_going(
+    lake: PublishedLake, place: str
+) -> None:
+    ends_at(Crasher(place), lambda: roll_back(lake.pipeline, None, "wrong fares"))
+    done = roll_back(lake.pipeline, None, "wrong fares")
+    assert (done.to, done.is_new) == (numbers(lake)[1], False)
+    assert len(numbers(lake)) == 4
+    assert {(row["place"], row["n"]) for row in lake.read()} == {("EWR", 2), ("EWR", 7), ("JFK", 5)}
+    assert roll_back(lake.pipeline, None, "wrong again").to == numbers(lake)[2]
+
+
+def test_an_output_that_the_earlier_publication_did_not_have_stays(lake: PublishedLake) -> None:
+    text = lake.spec.read_text()
+    lake.spec.write_text(
+        text.replace("windows:", "windows:\n  daily: {kind: tumbling, size: 1 day}")
+    )
+    copytree(lake.output.local, lake.pipeline.table("daily").local)
+    record_entries(
+        lake.pipeline,
+        read_history(lake.pipeline),
+        [LedgerEntry(CLOSE, run=4, at=1, watermark_out=1, versions={"hourly": 2, "daily": 3})],
+    )
+    lake.publish()
+    first = numbers(lake)[0]
+    words = ("--rollback", str(first), "--reason", "wrong fares")
+    printed = tidemark("publish", lake, *words).stdout
+    assert f"daily stays as it is, because publication {first} did not have it" in printed
+    seen = read_history(lake.pipeline)
+    published = seen.published
+    assert published is not None
+    assert published.versions == {"hourly": 1, "daily": 3}
+    assert (seen.run_shown("hourly"), seen.run_shown("daily")) == (1, 4)
+    again = answer("publish", lake, *words)
+    assert (again["changed"], again["kept"]) == (False, ["daily"])
+    assert roll_back(lake.pipeline, None, "wrong fares").kept == ()
+
+
+def test_a_publication_behind_an_interrupted_erasure_is_its_own(lake: PublishedLake) -> None:
+    past = read_history(lake.pipeline)
+    now = past.published
+    assert now is not None
+    begun = LedgerEntry(ERASE_INTENT, run=3, at=1)
+    done = LedgerEntry(ERASE_DONE, run=3, at=2, versions=now.versions)
+    record_entries(lake.pipeline, past, [begun, now, begun, now, done, now])
+    found = answer("publish", lake, "--list")["publications"]
+    causes = [each["cause"] for each in found[2:]]
+    assert causes == ["accepted", "accepted", "erasure", "accepted"]
+    assert found[4]["reason"] is None
 
 
 def test_a_publication_that_ends_anywhere_is_finished_by_the_next(lake: PublishedLake) -> None:

@@ -316,10 +316,12 @@ class LedgerExcerpt:
     def shows(self, entry: LedgerEntry) -> bool:
         """Whether readers use what `entry` names: rows by its versions, what is closed by its run.
 
-        It is false before anything was published.
+        It is false before anything was published, and while an output of it is held back.
         """
         seen = self.published
-        return seen is not None and (seen.versions, seen.run) == (entry.versions, entry.run)
+        if seen is None or any(name.startswith(RUN_OF) for name in seen.counts):
+            return False
+        return (seen.versions, seen.run) == (entry.versions, entry.run)
 
     @property
     def newest(self) -> LedgerEntry | None:

@@ -4,7 +4,7 @@ ledger -> publications, oldest first
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from windowing.grid.zone import moment
@@ -70,32 +70,42 @@ class Publications:
 
 @dataclass(frozen=True)
 class RolledBack:
-    """That readers see the publication `to` again; `is_new` is whether they did not before."""
+    """That readers see the publication `to` again; `is_new` is whether they did not before.
+
+    Outputs that it did not have are `kept` as readers saw them.
+    """
 
     to: int
     publication: Publication
     is_new: bool
+    kept: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, object]:
         """The publication as plain JSON values."""
-        return {**self.publication.as_json(), "rolled_back_to": self.to, "changed": self.is_new}
+        return {
+            **self.publication.as_json(),
+            "rolled_back_to": self.to,
+            "changed": self.is_new,
+            "kept": plain(self.kept),
+        }
 
 
 def list_publications(past: LedgerHistory, windows: Sequence[Window]) -> list[PastPublication]:
     """The publications, oldest first, with the outputs of these windows."""
     watermarks = {entry.run: entry.watermark_out for entry in past.entries if entry.step == CLOSE}
-    found, erases = [], False
-    for entry in past.entries:
-        if entry.step in (ERASE_INTENT, ERASE_DONE):
-            erases = entry.step == ERASE_INTENT
-        if entry.step == PUBLISH:
-            watermark_us = watermarks.get(entry.run)
-            found.append(_describe(entry, watermark_us, windows, erases=erases))
+    of_erasures = _find_ends_of_erasures(past)
+    found = []
+    for entry in past.publications:
+        told = _describe(entry, watermarks.get(entry.run), windows)
+        if entry.seq in of_erasures:
+            # The note of such a publication is that of the one before it.
+            told = replace(told, cause=ERASURE, reason=None, rolled_back_to=None)
+        found.append(told)
     return found
 
 
 def _describe(
-    entry: LedgerEntry, watermark_us: int | None, windows: Sequence[Window], *, erases: bool
+    entry: LedgerEntry, watermark_us: int | None, windows: Sequence[Window]
 ) -> PastPublication:
     acceptance, rollback = parse_note(entry.note), parse_rollback(entry.note)
     cause, reason = VALIDATED, None
@@ -103,8 +113,6 @@ def _describe(
         cause, reason = ACCEPTED, acceptance.reason
     if rollback is not None:
         cause, reason = ROLLBACK, rollback.reason
-    if erases:
-        cause, reason = ERASURE, None
     changed = parse_changed(entry.note)
     return PastPublication(
         entry.seq,
@@ -124,7 +132,7 @@ def find_undone(past: LedgerHistory, entry: LedgerEntry) -> LedgerEntry | None:
 
     The end of the erasure that made this publication is none, because it shows what was left.
     """
-    own = _find_end(past, entry)
+    own = _find_ends_of_erasures(past).get(entry.seq)
     later = (each for each in past.entries if each.seq > entry.seq and each is not own)
     steps = [ERASE_INTENT, ERASE_DONE, EVOLVE_DONE]
     if past.period is not None:
@@ -132,16 +140,19 @@ def find_undone(past: LedgerHistory, entry: LedgerEntry) -> LedgerEntry | None:
     return next((each for each in later if each.step in steps), None)
 
 
-def _find_end(past: LedgerHistory, entry: LedgerEntry) -> LedgerEntry | None:
-    """The end of the erasure whose last publication `entry` is; None where it is that of none."""
-    erases, last = False, None
-    for each in past.entries:
-        if each.step == ERASE_INTENT:
-            erases, last = True, None
-        elif each.step == PUBLISH and erases:
-            last = each.seq
-        elif each.step == ERASE_DONE:
-            if last == entry.seq:
-                return each
-            erases, last = False, None
-    return None
+def _find_ends_of_erasures(past: LedgerHistory) -> Mapping[int, LedgerEntry]:
+    """By the number of its last publication, which is its own, the end of each erasure.
+
+    An erasure that was interrupted may have been followed by publications of others.
+    """
+    found, last = {}, None
+    for entry in past.entries:
+        if entry.step == ERASE_INTENT:
+            last = None
+        elif entry.step == PUBLISH:
+            last = entry.seq
+        elif entry.step == ERASE_DONE:
+            if last is not None:
+                found[last] = entry
+            last = None
+    return found

@@ -23,6 +23,7 @@ from windowing.ledger.rule import (
     MAINTAIN_INTENT,
     OPEN,
     PUBLISH,
+    RUN_OF,
     LedgerEntry,
 )
 
@@ -282,6 +283,11 @@ def test_readers_use_what_was_published_last() -> None:
     assert story(closed(1, 5), published(1, 5)).is_published
     assert not past.is_published
     assert (past.shows(first), past.shows(second)) == (True, False)
+
+
+def test_readers_do_not_use_all_of_a_run_while_an_output_of_it_is_held_back() -> None:
+    held = replace(published(2, 5), counts={f"{RUN_OF}hourly": 1})
+    assert not story(closed(1, 5), closed(2, 5), held).is_published
 
 
 def test_readers_have_seen_a_step_that_left_the_published_versions() -> None:
