@@ -87,7 +87,7 @@ def test_older_published_rows_are_warned_of_where_there_are_any(
     warns: bool,  # noqa: FBT001
 ) -> None:
     said = " ".join(describe_closed(PIPELINE, replace(CLOSED, published=published)))
-    assert ("readers of published tables see an older version" in said) == warns
+    assert ("and an older version of others" in said) == warns
 
 
 def test_what_is_no_number_twice_does_not_differ() -> None:
