@@ -17,6 +17,7 @@ from jobs.sessions.s3_session import describe_s3
 from jobs.sessions.submitted import find_missing, is_left_to_user, merge_settings
 from windowing.errors import UsageError
 from windowing.storage import gateway_variables, spark_internals
+from windowing.storage.log_stores import LOG_STORE_SETTINGS
 from windowing.storage.master import is_local
 
 SHARE = Path(sys.prefix) / "share" / "tidemark"
@@ -29,11 +30,6 @@ JVM = (
     # Without a thread that has run out of memory, a JVM may wait for it for ever.
     "-XX:+ExitOnOutOfMemoryError"
 )
-_COMMITS_ON_HDFS = {"spark.delta.logStore.hdfs.impl": "tidemark.FencedLogStore"}
-"""Delta commits by a rename that the name node refuses where the file is there. We add the fence.
-
-Where HDFS is, Hadoop reads in HADOOP_CONF_DIR, as this process does.
-"""
 
 
 @dataclass(frozen=True)
@@ -100,7 +96,7 @@ def _settings(app_name: str, conf: Mapping[str, str]) -> dict[str, str]:
     master = _choose_master(conf)
     names = {"spark.app.name": app_name, "spark.master": master}
     of_place = _local_settings(jars) if is_local(master) else _cluster_settings(jars)
-    of_stores = {**describe_s3(os.environ), **_COMMITS_ON_HDFS}
+    of_stores = {**describe_s3(os.environ), **LOG_STORE_SETTINGS}
     ours = {**names, **DEFAULTS, **COMMON, **of_stores, **of_place}
     submitted = spark_internals.read_submitted()
     if submitted is not None:

@@ -21,10 +21,16 @@ from jobs.locking.lock_file import (
     one_block_here,
     write_errors_explained,
 )
-from windowing.errors import Busy, TidemarkError
+from windowing.errors import Busy, TidemarkError, UsageError
 from windowing.spec.pipeline import Pipeline
 from windowing.storage.kept_open import lake_written
-from windowing.storage.spark_internals import CommitFence, FileLock, find_jvm_process
+from windowing.storage.log_stores import LOG_STORE_SETTINGS, name_setting
+from windowing.storage.spark_internals import (
+    CommitFence,
+    FileLock,
+    find_jvm_process,
+    read_setting,
+)
 
 _RETRY_SECONDS = 0.5
 """The pause between two attempts to get a lock that is held."""
@@ -77,8 +83,10 @@ def writer(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
 def _fenced(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
     """Inside, the JVM commits to tables of the pipeline only versions that this command allows.
 
-    After an error that is none of ours the JVM may still be at work, so that this stays.
+    After an error that is none of ours the JVM may still be at work, so that this stays. UsageError
+    where Delta commits there by a log store that does not ask the fence.
     """
+    _check_log_store(spark, pipeline.root.hadoop)
     fence = CommitFence(spark, pipeline.root.hadoop)
     try:
         yield
@@ -86,6 +94,17 @@ def _fenced(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
         fence.lift()
         raise
     fence.lift()
+
+
+def _check_log_store(spark: SparkSession, lake: str) -> None:
+    name = name_setting(lake.partition(":")[0])
+    found = read_setting(spark, name)
+    if found != LOG_STORE_SETTINGS[name]:
+        raise UsageError(
+            f"{lake}: {name} of this Spark is {found or 'not set'}, which would let a command "
+            "commit after another one has taken over its lock; set it to "
+            f"{LOG_STORE_SETTINGS[name]}, as `tidemark.spark_session` does"
+        )
 
 
 @contextmanager

@@ -7,7 +7,6 @@ from windowing.errors import UsageError
 from windowing.location import Location
 from windowing.storage.s3_settings import read_s3_settings
 
-_COMMITS = {"spark.delta.logStore.s3a.impl": "tidemark.ConditionalLogStore"}
 # Another listing of logs, which Delta's own log store of S3 has. Whatever log store a session gets,
 # versions are listed as the tests list them.
 _LISTING = {"spark.hadoop.delta.enableFastS3AListFrom": "false"}
@@ -31,7 +30,7 @@ def describe_s3(environ: Mapping[str, str]) -> Mapping[str, str]:
     Where that is contradictory, commands that need S3 have said so before they start a session, and
     all others need not care.
     """
-    always = {**_COMMITS, **_LISTING, **_NO_KEYS}
+    always = {**_LISTING, **_NO_KEYS}
     try:
         return {**always, **read_s3_settings(environ).for_hadoop()}
     except UsageError:

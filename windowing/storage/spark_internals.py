@@ -139,6 +139,12 @@ def list_settings(spark: SparkSession) -> str:
     return str(spark._jsparkSession.conf().getAll())
 
 
+def read_setting(spark: SparkSession, name: str) -> str:
+    """The value of a setting of the context, which no session changes; empty for none."""
+    context: Any = spark.sparkContext
+    return str(context._jsc.sc().conf().get(name, ""))
+
+
 def clone_session(spark: SparkSession) -> SparkSession:
     """A session with settings of its own that shares context, catalog and views with `spark`."""
     return SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())

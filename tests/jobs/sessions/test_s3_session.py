@@ -4,20 +4,21 @@ from pathlib import Path
 
 import pytest
 
+from jobs.session import _settings
 from jobs.sessions.s3_session import ON_S3, describe_s3, describe_store
 from windowing.location import Location
 from windowing.storage import java
+from windowing.storage.log_stores import LOG_STORE_SETTINGS
 from windowing.storage.s3_settings import read_s3_settings
 
-COMMITS = {"spark.delta.logStore.s3a.impl": "tidemark.ConditionalLogStore"}
 JAVA = Path(java.__file__).parent
 STORE = {"AWS_ENDPOINT_URL": "http://127.0.0.1:9000"}
 
 
 def test_every_session_commits_to_s3_by_our_log_store() -> None:
-    assert describe_s3({}).items() >= COMMITS.items()
-    described = {**COMMITS, **read_s3_settings(STORE).for_hadoop()}
-    assert describe_s3(STORE).items() >= described.items()
+    assert LOG_STORE_SETTINGS["spark.delta.logStore.s3a.impl"] == "tidemark.ConditionalLogStore"
+    assert _settings("tidemark", {}).items() >= LOG_STORE_SETTINGS.items()
+    assert describe_s3(STORE).items() >= read_s3_settings(STORE).for_hadoop().items()
 
 
 @pytest.mark.parametrize("environ", [{}, STORE], ids=["of AWS", "of a store"])

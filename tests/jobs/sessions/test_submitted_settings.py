@@ -6,9 +6,11 @@ from pyspark import SparkConf
 from jobs.session import is_chosen, named_master
 from jobs.sessions.profiles import CLUSTER, COMMON, DEFAULTS
 from jobs.sessions.submitted import merge_settings
+from windowing.errors import UsageError
 from windowing.storage import gateway_variables, spark_internals
+from windowing.storage.log_stores import ANY_SCHEME, LOG_STORE_SETTINGS
 
-OURS = {"spark.master": "local[*]", **DEFAULTS, **COMMON, **CLUSTER}
+OURS = {"spark.master": "local[*]", **DEFAULTS, **COMMON, **CLUSTER, **LOG_STORE_SETTINGS}
 JARS = ("/jars/delta-spark_4.1_2.13-4.4.0.jar", "/jars/delta-storage-4.4.0.jar")
 SECRET = "spark.authenticate.secret"
 
@@ -35,10 +37,17 @@ def test_what_was_given_is_left_to_the_jvm(name: str) -> None:
         "spark.sql.extensions",
         "spark.sql.catalog.spark_catalog",
         "spark.hadoop.fs.defaultFS",
+        *LOG_STORE_SETTINGS,
     ],
 )
 def test_what_results_or_delta_depend_on_stays_ours(name: str) -> None:
     assert merge_settings(OURS, given(**{name: "theirs"}), JARS)[name] == OURS[name]
+
+
+def test_one_log_store_for_everything_is_refused() -> None:
+    theirs = given(**{ANY_SCHEME: "io.delta.storage.S3DynamoDBLogStore"})
+    with pytest.raises(UsageError, match="commits to S3 and HDFS by log stores of its own"):
+        merge_settings(OURS, theirs, JARS)
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,14 @@ def test_all_settings_are_in_one_text(spark: SparkSession) -> None:
     assert name not in spark_internals.list_settings(spark)
 
 
+def test_a_setting_of_the_context_is_no_session_s(spark: SparkSession) -> None:
+    name = "spark.delta.logStore.s3a.impl"
+    assert spark_internals.read_setting(spark, "spark.tidemark.unknown") == ""
+    session = spark.newSession()
+    session.conf.set(name, "another")
+    assert spark_internals.read_setting(session, name) == "tidemark.ConditionalLogStore"
+
+
 def test_the_first_cause_of_an_error_of_spark_is_read(spark: SparkSession) -> None:
     """Without it a disk that is full is told as a stream that failed."""
     with pytest.raises(PySparkException) as raised:
