@@ -14,8 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from jobs.engine.wire import send_frame
-
 _PR_SET_PDEATHSIG = 1
 _UNEXPECTED = 1
 _FIRST_FREE = 3
@@ -75,14 +73,15 @@ def fork_command(work: Callable[[socket.socket], int]) -> CommandProcess:
 
 
 def run_command(
-    command: Command, run_words: Callable[[Sequence[str]], object], reports: socket.socket
+    command: Command, run_words: Callable[[Sequence[str]], object], reports: int
 ) -> int:
-    """The exit code of the command, which is reported once all of its output is written.
+    """The exit code of the command, once all of its output is written.
 
-    From then on this process prints where the engine does, and Ctrl-C does not reach it.
+    From then on this process prints where the engine does, and Ctrl-C does not reach it. The
+    descriptor `reports` stays as it is.
     """
     log = os.dup(2)
-    _become_client(command, (reports.fileno(), log))
+    _become_client(command, (reports, log))
     code = _exit_code(run_words, command.words)
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -93,7 +92,6 @@ def run_command(
     # Whoever reads the output waits for its end.
     for number in range(_FIRST_FREE):
         os.dup2(log, number)
-    send_frame(reports, {"exit": code})
     return code
 
 

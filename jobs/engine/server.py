@@ -40,6 +40,9 @@ class WarmJvm(Protocol):
     def run_words(self, words: Sequence[str]) -> object:
         """Runs a command line with it, in a fork of the engine that stands for the client."""
 
+    def may_hold_lease(self) -> bool:
+        """Whether a lease may still name it as a holder at work; in that fork."""
+
     def reset_after_command(self) -> bool:
         """Whether it can serve another command, of which this one leaves no trace; in that fork."""
 
@@ -191,8 +194,10 @@ class Engine:
         )
 
         def work(reports: socket.socket) -> int:
-            code = run_command(command, run_words, reports)
-            is_fit = code in _EXPECTED_CODES and self._warm_jvm.reset_after_command()
+            code = run_command(command, run_words, reports.fileno())
+            is_over = code in _EXPECTED_CODES and not self._warm_jvm.may_hold_lease()
+            send_frame(reports, {"exit": code, "over": is_over})
+            is_fit = is_over and self._warm_jvm.reset_after_command()
             return _KEEP_JVM if is_fit else _RESTART_JVM
 
         connection.settimeout(None)
@@ -225,7 +230,7 @@ class Engine:
             self._events.unregister(self._process.reports)
             return
         self._code = int(frame.body["exit"])
-        if self._code in _EXPECTED_CODES:
+        if frame.body["over"]:
             self._answer_client({"exit": self._code})
             # The next client waits until this command is tidied up, which takes a moment.
             self._events.unregister(self._listener)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from jobs.locking.lease_object import is_any_not_ended
 from jobs.session import Jvm, spark_session, start_jvm
 from windowing.errors import TidemarkError
 from windowing.storage import delta_log, spark_internals
@@ -55,6 +56,10 @@ class WarmSpark:
         """Runs the command line in this process, which finds the JVM when it needs one."""
         self._join()
         return self._run(words)
+
+    def may_hold_lease(self) -> bool:
+        """Whether a lease may still name the JVM, because the command could not give it back."""
+        return is_any_not_ended()
 
     def reset_after_command(self) -> bool:
         """Whether the JVM is idle and has memory left; the command's objects are deleted in it."""

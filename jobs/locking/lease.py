@@ -40,7 +40,7 @@ def take_lease(lease: LeaseObject, jvms: Iterable[int] = ()) -> "HeldLease":
         check_conditional_put(lease.store, lease.pipeline.root)
     epoch = 0 if found.note is None else found.note.epoch
     began = _read_clock()
-    taken = lease.write(LeaseNote(epoch + 1, State.HELD, lease.seconds, holder), found)
+    taken = _take(lease, LeaseNote(epoch + 1, State.HELD, lease.seconds, holder), found)
     if taken is None:
         raise lease.busy(lease.read())
     held = HeldLease(lease, taken, began)
@@ -51,6 +51,36 @@ def take_lease(lease: LeaseObject, jvms: Iterable[int] = ()) -> "HeldLease":
             held.give_back(State.BROKEN)
             raise
     return held
+
+
+def _take(lease: LeaseObject, note: LeaseNote, found: Found) -> Found | None:
+    """Writes the lease as one that is held, as `LeaseObject.write` does.
+
+    Where that is unknown in the end, it is withdrawn for as long as this process lives.
+    """
+    try:
+        return lease.write(note, found)
+    except OSError:
+        # Others see that this process lives, so they would not take the lease over.
+        withdrawn = (lease, note, found)
+        Thread(target=_keep_withdrawing, args=withdrawn, name="lease", daemon=True).start()
+        raise
+
+
+def _keep_withdrawing(lease: LeaseObject, note: LeaseNote, before: Found) -> None:
+    while not _try_to_withdraw(lease, note, before):
+        time.sleep(lease.seconds / _RENEWALS)
+
+
+def _try_to_withdraw(lease: LeaseObject, note: LeaseNote, before: Found) -> bool:
+    try:
+        now = lease.read()
+        if now.note == note or now.tag == before.tag:
+            # A request that is still on its way is refused from now on.
+            lease.write(note.ended(State.BROKEN), now)
+    except OSError:
+        return False
+    return True
 
 
 @contextmanager

@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 
 from jobs.locking.holder import Holder
-from jobs.locking.lease_note import LeaseNote, parse_lease
+from jobs.locking.lease_note import LeaseNote, State, parse_lease
 from windowing.errors import Busy, UsageError
 from windowing.location import Location
 from windowing.spec.pipeline import Pipeline
@@ -16,6 +16,8 @@ FILE = "_lock"
 _SECONDS, _LEAST, _MOST = 30.0, 1.0, 3600.0
 _REQUESTS = 6
 """How many requests, one after the other, the time of a lease has room for."""
+_NOT_ENDED: set[str] = set()
+"""The leases that this process has taken, or may have, and has not ended."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,26 @@ class LeaseObject:
 
     def write(self, note: LeaseNote, before: Found) -> Found | None:
         """Writes the object unless it has changed since `before`; None where it has."""
+        is_held = note.state is State.HELD
+        if is_held:
+            # Where no answer comes, it is unknown whether it was written.
+            _NOT_ENDED.add(self.file.text)
         tag = self.store.replace(self.file, note.as_bytes(), before.tag)
+        if tag is None or not is_held:
+            _NOT_ENDED.discard(self.file.text)
         return None if tag is None else Found(note, tag)
 
     def busy(self, found: Found) -> Busy:
         """The error of whoever finds the lease held."""
         return busy_error(self.pipeline, found.note)
+
+
+def is_any_not_ended() -> bool:
+    """Whether a lease may still say that this process holds it.
+
+    Others then see a holder at work for as long as this process or its JVM lives.
+    """
+    return bool(_NOT_ENDED)
 
 
 def busy_error(pipeline: Pipeline, holder: LeaseNote | Holder | None = None) -> Busy:

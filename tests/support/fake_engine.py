@@ -7,6 +7,7 @@ python -m tests.support.fake_engine stop
 What it keeps warm is a process that sleeps.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -32,6 +33,7 @@ class Sleeper:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._untidy_seconds = 0.0
+        self._is_lease_kept = False
 
     def start(self) -> None:
         self._process = subprocess.Popen(["sleep", "600"])
@@ -62,6 +64,11 @@ class Sleeper:
         elif act == "untidy":
             print("done")
             self._untidy_seconds = UNTIDY_SECONDS
+        elif act == "keep":
+            self._is_lease_kept = True
+            sys.exit(int(more[0]))
+        elif act == "lease":
+            self._hold_lease(*more)
         elif act == "fail":
             raise ValueError("unforeseen")
         elif act == "sleep":
@@ -77,6 +84,22 @@ class Sleeper:
         except KeyboardInterrupt:
             print("interrupted")
             sys.exit(130)
+
+    def _hold_lease(self, spec: str, mark: str) -> None:
+        """Holds the lease of a pipeline with the kept process as its JVM, and sleeps meanwhile."""
+        # Clients, whose start is measured, need none of these.
+        from jobs.locking.lease import holding, take_lease
+        from jobs.locking.lease_object import is_any_not_ended
+        from tests.support.leased_process import lease_of
+        from windowing.spec.load import load_pipeline
+
+        lease = lease_of(load_pipeline(json.loads(spec)))
+        with holding(take_lease(lease, [self.process_id()])):
+            self._sleep(Path(mark))
+        self._is_lease_kept = is_any_not_ended()
+
+    def may_hold_lease(self) -> bool:
+        return self._is_lease_kept
 
     def reset_after_command(self) -> bool:
         time.sleep(self._untidy_seconds)

@@ -61,6 +61,17 @@ def test_after_an_unexpected_error_all_is_made_anew(lab: Lab) -> None:
     assert lab.kept() != before
 
 
+@pytest.mark.parametrize("code", [0, 75])
+def test_after_a_command_that_keeps_a_lease_all_is_made_anew(lab: Lab, code: int) -> None:
+    """As one that meets an outage of the store; others see a holder at work until then."""
+    lab.engine()
+    before = lab.kept()
+    assert lab.ask("run", "keep", str(code)) == (code, "", "")
+    assert not is_alive(before), "the lease is free when the client ends"
+    eventually(lambda: lab.ask("run", "exit", "0")[0] == 0)
+    assert lab.kept() != before
+
+
 def test_nothing_of_a_command_is_left_for_the_next(lab: Lab) -> None:
     lab.engine()
     assert lab.ask("run", "leak")[0] == 0

@@ -12,9 +12,9 @@ import pytest
 from jobs.locking import running_process
 from jobs.locking.attempt import VARIABLE as ATTEMPT
 from jobs.locking.lease_note import State, must_fence, parse_lease
-from jobs.locking.lease_object import VARIABLE
+from jobs.locking.lease_object import VARIABLE, is_any_not_ended
 from jobs.locking.lock_file import held_here, probe
-from tests.support.faulty_proxy import Fault, FaultyProxy, Planned
+from tests.support.faulty_proxy import CHANGES, READS, Fault, FaultyProxy, Planned
 from tests.support.leased_process import describe_trips, held_by, lease_of, note_of
 from tests.support.s3_server import S3Server
 from windowing.errors import Busy, UsageError
@@ -110,6 +110,52 @@ def test_a_killed_holder_is_followed_at_once(
         with held_here(trips):
             assert note_of(trips).epoch == 2
         assert time.monotonic() - began < 20
+
+
+def test_a_lease_that_was_taken_without_an_answer_is_withdrawn(
+    trips: Pipeline, s3_proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others would see a holder at work for as long as this process lives."""
+    with held_here(trips):
+        pass
+    monkeypatch.setenv(VARIABLE, "6")
+    s3_proxy.plan(
+        Planned(Fault.UNANSWERED, CHANGES, times=None),
+        Planned(Fault.LOST, READS, skipped=1, times=None),
+    )
+    with pytest.raises(UsageError, match="can't be written to"), held_here(trips):
+        pass
+    assert is_any_not_ended()
+    s3_proxy.plan()
+    assert note_of(trips).state is State.HELD
+    until = time.monotonic() + 20
+    while note_of(trips).state is State.HELD:
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    assert note_of(trips).state is State.BROKEN
+    assert not is_any_not_ended()
+    with held_here(trips):
+        assert note_of(trips).epoch == 3
+
+
+def test_a_lease_that_was_not_taken_in_time_can_not_be_taken_later(
+    trips: Pipeline, s3_proxy: FaultyProxy
+) -> None:
+    """The request may still be on its way, and would find the lease as it was."""
+    with held_here(trips):
+        pass
+    found = lease_of(trips).read()
+    assert found.note is not None
+    s3_proxy.plan(Planned(Fault.LOST, CHANGES, times=None))
+    with pytest.raises(UsageError, match="can't be written to"), held_here(trips):
+        pass
+    s3_proxy.plan()
+    until = time.monotonic() + 20
+    while note_of(trips) == found.note:
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    assert note_of(trips).state is State.BROKEN
+    assert lease_of(trips).write(found.note.renewed(), found) is None
 
 
 def test_a_holder_elsewhere_is_busy_once_it_has_renewed(
