@@ -31,6 +31,7 @@ from windowing.ingest.columns import PinnedColumn, read_columns
 from windowing.ingest.disorder import Proposed, write_length
 from windowing.ingest.project import Origin, render_project
 from windowing.ingest.proposal import NONE_REFUSED, Proposal, Refused, propose
+from windowing.ingest.rule import QUARANTINE
 from windowing.ingest.values import describe_unfit
 from windowing.location import Location
 from windowing.report.rows import Rows
@@ -200,7 +201,7 @@ def _count_refused(
     spark: SparkSession, pipeline: Pipeline, columns: Sequence[PinnedColumn]
 ) -> dict[str, int]:
     """Of the records in quarantine, how many are there for their value of each column."""
-    kept = delta.read(spark, taken_files.home_of(pipeline.source.table) / taken_files.QUARANTINE)
+    kept = delta.read(spark, taken_files.home_of(pipeline.source.table) / QUARANTINE)
     counts = Counter(kept.select("reason").toArrow().column(0).to_pylist())
     return {column.name: counts[describe_unfit(column.source, column.type)] for column in columns}
 

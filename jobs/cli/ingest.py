@@ -76,8 +76,8 @@ def _open_session(pipeline: "Pipeline") -> "SparkSession":
 
 def _print(printer: Printer, pipeline: "Pipeline", done: "Ingestion") -> None:
     from jobs.landing.look import files_of
-    from windowing.ingest.rule import describe_names, list_endings
-    from windowing.ingest.table import QUARANTINE, home_of
+    from windowing.ingest.rule import QUARANTINE, describe_names, list_endings
+    from windowing.ingest.table import home_of
 
     files, source = files_of(pipeline), pipeline.source.table
     if done.columns is not None:

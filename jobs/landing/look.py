@@ -6,6 +6,7 @@ from windowing.errors import StateRefused, UsageError
 from windowing.ingest import table
 from windowing.ingest.columns import read_columns
 from windowing.ingest.rule import (
+    HOME,
     LandedFile,
     Landing,
     Standing,
@@ -13,7 +14,7 @@ from windowing.ingest.rule import (
     describe_names,
     judge_standing,
 )
-from windowing.ingest.table import HOME, Record
+from windowing.ingest.table import Record
 from windowing.location import Location
 from windowing.source.managed import managed_refused
 from windowing.spec.pipeline import Files, Pipeline

@@ -2,12 +2,15 @@
 
 The ledger comes first. Every step begins with an entry there, so behind that fence no new step can
 be begun. If none is open then, nothing else of the pipeline can be written under the old lock.
+
+What an ingest keeps has no ledger. Its record of files comes first there, for the same reason.
 """
 
 from contextlib import suppress
 
 from windowing.admit.outcomes import REFUSED
 from windowing.closed.rule import restated_name
+from windowing.ingest.rule import FILES, HOME, QUARANTINE
 from windowing.ledger.rule import LedgerExcerpt
 from windowing.ledger.table import LEDGER, QUALITY, WATERMARKS, read_excerpt
 from windowing.merge.rule import REVISIONS, complete_table, output_table, published_name
@@ -22,6 +25,8 @@ def fence_pipeline(pipeline: Pipeline) -> tuple[Fenced, ...]:
 
     It can be repeated, by the same or the next holder. A table that others have put there is none.
     """
+    if pipeline.name == HOME:
+        return fence_tables(map(pipeline.table, (FILES, QUARANTINE)))
     ledger = fence_tables([pipeline.table(LEDGER)])
     names = (WATERMARKS, QUALITY, *_list_open_tables(pipeline))
     return (*ledger, *fence_tables(map(pipeline.table, names)))

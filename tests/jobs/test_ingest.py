@@ -11,8 +11,10 @@ from tests.support.drop_folder import DropFolder
 from tests.support.session_settings import setting_changed
 from windowing.crash import armed
 from windowing.errors import Busy, SpecError, StateRefused, UsageError
+from windowing.ingest.rule import QUARANTINE
 from windowing.ingest.table import home_of
 from windowing.storage import delta_log, upkeep
+from windowing.storage.own_tables import append_many, open_snapshot
 from windowing.storage.store import is_draft, name_draft
 
 BEFORE_THE_FENCE = ("ingest.read", "ingest.recorded", "ingest.quarantined", "ingest.appended")
@@ -229,6 +231,26 @@ def test_files_that_killed_ingests_were_writing_are_deleted_by_the_next(
         drop.take(spark)
     assert not any(file.exists() for file in left_over)
     assert len(drop.rows(spark, "id")) == 4
+
+
+def test_whoever_slept_over_a_batch_makes_no_quarantine_for_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    drop = DropFolder(tmp_path)
+    drop.land("1.csv", DAY)
+    drop.take(spark)
+    drop.land("2.csv", DAY.replace("2026-03-02T10:10:00Z", "soon"))
+    assert stop_at("ingest.recorded", spark, drop)
+    place = home_of(drop.pipeline.source.table) / QUARANTINE
+    asleep = open_snapshot(place)
+    assert asleep.version == -1
+    assert stop_at("ingest.voided", spark, drop)
+    columns = "batch bigint, source_file string, record string, reason string, taken_at timestamp"
+    late = spark.createDataFrame([(2, "2.csv", "2,b,soon,", "late", None)], columns)
+    with pytest.raises(Busy, match="another writer committed first"):
+        append_many(late, asleep)
+    assert drop.take(spark).quarantined == 1
+    assert [file for file, _, _ in drop.quarantine(spark)] == ["2.csv"]
 
 
 def test_one_ingest_at_a_time(spark: SparkSession, tmp_path: Path) -> None:

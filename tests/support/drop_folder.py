@@ -8,7 +8,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from jobs.ingest import Ingestion, ingest
-from windowing.ingest.table import FILES, QUARANTINE, home_of
+from windowing.ingest.rule import FILES, QUARANTINE
+from windowing.ingest.table import home_of
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import control

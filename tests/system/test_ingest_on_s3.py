@@ -12,7 +12,8 @@ from tests.support.s3_server import S3Server
 from tests.support.s3_session import session_on_s3
 from windowing.crash import armed
 from windowing.errors import StateRefused
-from windowing.ingest.table import QUARANTINE, home_of
+from windowing.ingest.rule import QUARANTINE
+from windowing.ingest.table import home_of
 from windowing.location import Location
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline

@@ -10,6 +10,10 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import groupby
 
+HOME = "_ingest"
+"""The directory of what an ingest keeps, in that of its source table."""
+FILES, QUARANTINE = "files", "quarantine"
+"""The tables in it."""
 APPLICATION = "tidemark:ingest"
 """The name of an ingest among the transactions of a source table."""
 MOST_BYTES = 1_000_000_000

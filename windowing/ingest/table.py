@@ -16,13 +16,19 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windowing.columns import BATCH, FILE, RECORD, WHY
-from windowing.ingest.rule import APPLICATION, LandedFile, fence_number, rows_number
+from windowing.ingest.rule import (
+    APPLICATION,
+    FILES,
+    HOME,
+    QUARANTINE,
+    LandedFile,
+    fence_number,
+    rows_number,
+)
 from windowing.location import Location
 from windowing.storage import compaction, control, delta, own_tables, staged_files, upkeep
 from windowing.storage.commit_file import superseded
 
-HOME = "_ingest"
-FILES, QUARANTINE = "files", "quarantine"
 _NEW_TABLE = {"delta.enableChangeDataFeed": "true"}
 """What a source table is created with, so that corrections in it can be followed."""
 _MOST_FILES = 50
@@ -39,6 +45,7 @@ _RECORD = pa.schema(
         ("taken_at", _TIME),
     ]
 )
+_BROKEN = f"{BATCH} bigint, {FILE} string, record string, reason string, taken_at timestamp"
 
 
 @dataclass(frozen=True)
@@ -183,7 +190,13 @@ def quarantine_rows(rows: DataFrame, table: Location, batch: int, at_us: int) ->
 
 
 def withdraw_quarantined(spark: SparkSession, table: Location, batch: int) -> None:
-    """Deletes the records that a batch has quarantined."""
+    """Deletes the records that a batch has quarantined. There is a quarantine then.
+
+    Whoever slept over the batch could still make one, and store its records there.
+    """
     place = home_of(table) / QUARANTINE
     if delta.exists(spark, place):
         upkeep.delete_where(spark, place, F.col(BATCH) == batch)
+    else:
+        nothing = delta.no_rows(spark, delta.parse_columns(_BROKEN))
+        own_tables.append_many(nothing, own_tables.open_snapshot(place))

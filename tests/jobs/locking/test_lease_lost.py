@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from jobs.landing.look import keeper_of
 from jobs.locking import fencing
+from jobs.locking.lease import take_lease
 from jobs.locking.lease_note import State
 from jobs.locking.lease_object import VARIABLE
 from jobs.locking.lock_file import held_here
@@ -27,6 +29,7 @@ from tests.support.leased_process import (
 )
 from tests.support.s3_server import KEYS
 from windowing.errors import Busy, StateRefused
+from windowing.ingest.rule import FILES, QUARANTINE
 from windowing.ledger.rule import CLOSE, LedgerEntry
 from windowing.ledger.table import LEDGER, read_history, record_entries
 from windowing.location import Location
@@ -161,6 +164,30 @@ def test_tables_of_others_are_not_fenced(trips: Pipeline) -> None:
         first.wait()
     with held_here(trips):
         assert newest_version(trips.table("other")) == 0
+
+
+def test_what_an_ingest_keeps_is_fenced_by_whoever_takes_it_over(trips: Pipeline) -> None:
+    """A sleeper would store the broken records of a batch that has been voided since."""
+    keeper = keeper_of(trips)
+    names = (FILES, QUARANTINE)
+    with held_here(keeper):
+        for name in names:
+            plain_table.create(keeper.table(name), COLUMNS, {})
+    with held_here(keeper):
+        assert [newest_version(keeper.table(name)) for name in names] == [0, 0]
+    with pytest.raises(Busy, match="it was taken over by"), held_here(keeper):
+        opened = [plain_table.find_plain(keeper.table(name)) for name in names]
+        lease = lease_of(keeper)
+        found = lease.read()
+        assert found.note is not None
+        assert lease.write(found.note.ended(State.BROKEN), found) is not None
+        take_lease(lease).give_back(State.FREE)
+        for table in opened:
+            assert table is not None
+            with pytest.raises(Busy, match="another writer committed first"):
+                plain_table.append(table, ROWS)
+        raise ValueError("made up")
+    assert [newest_version(keeper.table(name)) for name in names] == [1, 1]
 
 
 def test_an_error_in_the_code_leaves_a_lease_behind_which_is_fenced(trips: Pipeline) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from windowing.errors import Busy
 from windowing.ingest import table
-from windowing.ingest.rule import LandedFile
+from windowing.ingest.rule import FILES, LandedFile
 from windowing.ingest.table import Record, TakenFile
 from windowing.location import Location
 from windowing.storage import control
@@ -61,5 +61,5 @@ def test_a_record_of_many_ingests_is_few_files(tmp_path: Path) -> None:
     table.compact_record(source)
     after = table.read_record(source)
     assert (after.taken, after.batch) == (before.taken, 52)
-    assert len(control.read_contents(table.home_of(source) / table.FILES).files) == 1
+    assert len(control.read_contents(table.home_of(source) / FILES).files) == 1
     assert table.record_files(source, after, 53, [taken("53.csv")], 53) == after.version + 1
