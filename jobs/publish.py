@@ -10,7 +10,7 @@ from json import dumps
 
 from expectations.outcome import Outcome
 from expectations.table import read_newest, read_validated
-from jobs.diagnosis.pointer import POINTER, advance_pointer
+from jobs.diagnosis.pointer import advance_pointer, replace_pointer
 from jobs.foreign_errors.control_errors import control_errors_explained
 from jobs.locking.lock_file import held_here
 from jobs.publication.changed import find_changed_days
@@ -51,7 +51,6 @@ from windowing.report.publications import Publications, RolledBack
 from windowing.report.rule import Publication, Published
 from windowing.source.rule import pending_changes
 from windowing.spec.pipeline import EACH, Pipeline
-from windowing.storage.store import store_of
 
 
 def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
@@ -170,15 +169,14 @@ def repoint_published(
 def rebuild_pointer(pipeline: Pipeline, past: LedgerHistory) -> None:
     """Writes the pointer and the published tables as the ledger says.
 
-    The pointer is without an output where nothing is published.
+    The pointer is without an output where nothing is published. Busy where the lock was lost.
     """
     published, result = past.published, Publication(0, {})
     if published is not None:
         editions = list_editions(pipeline, published.versions)
         result = _describe(pipeline, past, published.run or 0, editions)
         show_editions(pipeline, editions, published.seq)
-    pointer = pipeline.table(POINTER)
-    store_of(pointer).write(pointer, _render_pointer(pipeline, result, published))
+    replace_pointer(pipeline, _render_pointer(pipeline, result, published))
     crashpoint("publish.pointed")
 
 

@@ -52,6 +52,22 @@ def advance_pointer(pipeline: Pipeline, content: bytes, step: int) -> None:
         written = shared.replace(pointer, content, found.tag)
 
 
+def replace_pointer(pipeline: Pipeline, content: bytes) -> None:
+    """Writes the pointer in place of whatever it is, as where somebody has edited it.
+
+    Busy where it changes meanwhile, or the lock was lost: another command has taken over while this
+    one slept, and may have published.
+    """
+    pointer = pipeline.table(POINTER)
+    shared = shared_store_of(pointer)
+    found = None if shared is None else shared.read_tagged(pointer)
+    check_permission()
+    if shared is None:
+        store_of(pointer).write(pointer, content)
+    elif shared.replace(pointer, content, None if found is None else found.tag) is None:
+        raise Busy(f"{pipeline.name}: another command has published meanwhile; look again")
+
+
 def _parse(content: bytes | None) -> Pointed:
     try:
         said = loads(content or b"")

@@ -5,9 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from jobs.diagnosis.pointer import POINTER, Pointed, advance_pointer, read_pointer
-from tests.support.leased_process import describe_trips
+from jobs.diagnosis.pointer import (
+    POINTER,
+    Pointed,
+    advance_pointer,
+    read_pointer,
+    replace_pointer,
+)
+from jobs.publish import rebuild_pointer
+from tests.support.leased_process import describe_trips, make_tables
 from windowing.errors import Busy
+from windowing.ledger.table import read_history
 from windowing.location import Location
 from windowing.spec.load import load_pipeline
 from windowing.storage.permission import writing_while
@@ -47,6 +55,47 @@ def test_a_pointer_that_changes_meanwhile_is_read_again(
     with pytest.raises(Busy, match="another command has published since"):
         advance_pointer(trips, copy_of(5), 5)
     assert read_pointer(trips).step == 9
+
+
+def test_a_pointer_that_is_rebuilt_replaces_any_other(shared_home: Location) -> None:
+    trips = load_pipeline(describe_trips(shared_home))
+    replace_pointer(trips, copy_of(9))
+    replace_pointer(trips, copy_of(5))
+    store_of(trips.root).write(trips.table(POINTER), b"{")
+    replace_pointer(trips, copy_of(5))
+    assert read_pointer(trips).step == 5
+
+
+def test_a_pointer_that_changes_while_it_is_rebuilt_stays(
+    s3_home: Location, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trips, replace = load_pipeline(describe_trips(s3_home)), S3Store.replace
+    replace_pointer(trips, copy_of(5))
+
+    def replace_late(store: S3Store, file: Location, content: bytes, tag: str | None) -> str | None:
+        monkeypatch.setattr(S3Store, "replace", replace)
+        store.write(file, copy_of(9))
+        return replace(store, file, content, tag)
+
+    monkeypatch.setattr(S3Store, "replace", replace_late)
+    with pytest.raises(Busy, match="another command has published meanwhile"):
+        replace_pointer(trips, copy_of(5))
+    assert read_pointer(trips).step == 9
+
+
+def test_a_pointer_is_not_rebuilt_by_whoever_has_lost_the_lock(tmp_path: Path) -> None:
+    trips = load_pipeline(describe_trips(Location(str(tmp_path))))
+    make_tables(trips)
+    advance_pointer(trips, copy_of(3), 3)
+
+    def is_lost() -> None:
+        raise Busy("the lease was taken over")
+
+    with pytest.raises(Busy, match="taken over"), writing_while(is_lost):
+        rebuild_pointer(trips, read_history(trips))
+    assert read_pointer(trips).step == 3
+    rebuild_pointer(trips, read_history(trips))
+    assert read_pointer(trips).step is None
 
 
 def test_what_a_pointer_names_is_read_leniently(tmp_path: Path) -> None:
