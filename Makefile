@@ -23,6 +23,8 @@ TIMED = TIMEFORMAT='$@ took %0R s'; time
 PYTEST = $(PY) -m pytest -q -p no:cacheprovider
 QUICK = not deep and not long and not wheel and not live and not s3 and not hdfs and not cluster
 SHORT = not slow and $(QUICK)
+# Tests that take too long are ended by a signal (see tests/support/broken_bridge.py). By a thread, the worker
+# would end, and xdist gives the rest of its file to others, beginning with the same test, until it gives up.
 TWO_JVMS = -n 2 --dist loadfile
 # All files of tests but Airflow's, in another order for each commit.
 SHUFFLED = $$(find tests -path tests/dags -prune -o -name 'test_*.py' -print | sort -R --random-source=<(git rev-parse HEAD || seq 9))

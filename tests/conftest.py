@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from jobs.session import spark_session
 from jobs.sessions.process import stay_on_utc
 from jobs.sessions.profiles import LOCAL, TEST
+from tests.support.broken_bridge import begin_bridge_anew, was_ended
 from tests.support.faulty_proxy import FaultyProxy, started_proxy
 from tests.support.hdfs_server import HdfsServer, started_hdfs_server
 from tests.support.java_guard import JavaGuard, may_start_java
@@ -75,6 +76,13 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
     """Java is there for the next test."""
     yield
     item.config.stash[GUARD].allow_java()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> None:
+    """A test that takes too long is ended in the middle of a call; no other one fails by that."""
+    if call.excinfo is not None and was_ended(call.excinfo.value):
+        begin_bridge_anew()
 
 
 @pytest.fixture(scope="session")
