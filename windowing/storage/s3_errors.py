@@ -23,6 +23,18 @@ _CODE = re.compile(r"<Code>(\w+)</Code>")
 _STATUS = re.compile(r"status code(?:\x1b\[\d+m|\W)+(\d{3})")
 """How the libraries quote an answer: in one line, or as a tree in colours."""
 _MISSING = re.compile(r"(<Code>NoSuchKey</Code>|404 Not Found)")
+_NO_KEYS = (
+    "no credentials found in chain",
+    "/latest/api/token",
+    "/latest/meta-data",
+    "169.254.169.254",
+    "169.254.170.2",
+    "EKS token file",
+)
+"""What errors quote where the services of instances and containers were asked for keys, in vain.
+
+Those are asked last, so nothing else has any keys.
+"""
 _EXPIRED = "the credentials have expired; renew them"
 _REFUSED = "the credentials are refused; check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 _BY_CODE = {
@@ -39,6 +51,11 @@ _BY_CODE = {
     "SlowDown": (errno.EBUSY, "the store has too much to do"),
     "ServiceUnavailable": (errno.EBUSY, "the store has too much to do"),
 }
+_ABSENT = (
+    errno.EACCES,
+    "no credentials were found; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE to "
+    "a profile with keys (`aws configure export-credentials --format env` prints those of others)",
+)
 _LOST = (errno.EIO, "the connection to the store was lost")
 _UNREACHABLE = (errno.ECONNREFUSED, "the store can't be reached; check AWS_ENDPOINT_URL")
 _SILENT = (errno.ETIMEDOUT, "the store did not answer in time")
@@ -48,7 +65,7 @@ _BY_WORDS = {
     "kind: Timeout": _SILENT,
     "operation timed out": _SILENT,
     "without LOCATION": _BY_CODE["PermanentRedirect"],
-    "credential": (errno.EACCES, "no credentials were found"),
+    "credential": _ABSENT,
     "HTTP error": _LOST,
 }
 """Of errors that are no answers, by words of the library, which has no class for them."""
@@ -97,11 +114,14 @@ def find_error(place: Location, text: str) -> OSError | None:
 
     A file that is missing is none, because its table is damaged then.
     """
-    return None if _find(_MISSING, text) else _explain(place, text)
+    is_missing = _find(_MISSING, text) is not None and not _lacks_keys(text)
+    return None if is_missing else _explain(place, text)
 
 
 def _explain(place: Location, text: str) -> OSError | None:
     """The error that the text of any library tells of, as far as S3 or the way to it is named."""
+    if _lacks_keys(text):
+        return OSError(*_ABSENT, place.text)
     code, status = _find(_CODE, text), _find(_STATUS, text)
     if code in _BY_CODE:
         known = NoBucket if code == "NoSuchBucket" else OSError
@@ -112,6 +132,10 @@ def _explain(place: Location, text: str) -> OSError | None:
         return kind(errno.EIO, f"the store answered {code or status}", place.text)
     found = next((found for words, found in _BY_WORDS.items() if words in text), None)
     return None if found is None else NoAnswer(*found, place.text)
+
+
+def _lacks_keys(text: str) -> bool:
+    return any(words in text for words in _NO_KEYS)
 
 
 def _find(pattern: re.Pattern[str], text: str) -> str | None:
