@@ -45,7 +45,7 @@ _BY_CODE = {
     "InvalidAccessKeyId": (errno.EACCES, _REFUSED),
     "SignatureDoesNotMatch": (errno.EACCES, _REFUSED),
     "RequestTimeTooSkewed": (errno.EACCES, "the clock of this host is not that of the store"),
-    "NoSuchBucket": (errno.ENOENT, "there is no such bucket"),
+    "NoSuchBucket": (errno.ENOENT, "there is no such bucket; check its name"),
     "PermanentRedirect": (errno.EINVAL, "the bucket is in another region; set AWS_REGION"),
     "NotImplemented": (errno.ENOTSUP, "the store can't do it"),
     "SlowDown": (errno.EBUSY, "the store has too much to do"),
@@ -114,7 +114,8 @@ def find_error(place: Location, text: str) -> OSError | None:
 
     A file that is missing is none, because its table is damaged then.
     """
-    is_missing = _find(_MISSING, text) is not None and not _lacks_keys(text)
+    is_known = _find(_CODE, text) in _BY_CODE or _lacks_keys(text)
+    is_missing = _find(_MISSING, text) is not None and not is_known
     return None if is_missing else _explain(place, text)
 
 

@@ -10,8 +10,9 @@ from windowing.storage import hdfs_errors
 def find_system_error(path: Location, error: Exception) -> OSError | None:
     """OSError with number and sentence; None where the table at `path` itself is wrong."""
     if not path.is_local:
-        if isinstance(error, OSError) and error.errno not in (None, ENOENT):
-            # A store has found the sentence for it already.
+        is_missing = isinstance(error, FileNotFoundError)
+        if isinstance(error, OSError) and error.errno is not None and not is_missing:
+            # A store has found the sentence for it already, as for a bucket that is not there.
             return error
         found = _find_store_error(path, str(error))
         if found is not None:

@@ -6,7 +6,7 @@ import pytest
 from obstore.exceptions import GenericError
 
 from windowing.location import Location
-from windowing.storage.s3_errors import errors_of_s3
+from windowing.storage.s3_errors import NoBucket, errors_of_s3
 from windowing.storage.system_errors import find_system_error
 
 PLACE = Location("s3://bucket/lake/a")
@@ -57,3 +57,16 @@ def test_delta_rs_says_it_in_other_words() -> None:
     found = explain_of_table(said)
     assert found.errno == errno.EACCES
     assert str(found.strerror).startswith(NO_KEYS)
+
+
+def test_a_bucket_that_is_not_there_is_no_damaged_table() -> None:
+    """A file that is not there has the same number, and belongs to a damaged table."""
+    missing = "Server returned non-2xx status code: 404 Not Found: <Error><Code>{}</Code></Error>"
+    with pytest.raises(NoBucket) as met, errors_of_s3(PLACE):
+        raise FileNotFoundError(missing.format("NoSuchBucket"))
+    assert find_system_error(PLACE, met.value) is met.value
+    found = explain_of_table(missing.format("NoSuchBucket"))
+    assert found.strerror == met.value.strerror == "there is no such bucket; check its name"
+    gone = FileNotFoundError(errno.ENOENT, "No such file or directory", PLACE.text)
+    assert find_system_error(PLACE, gone) is None
+    assert find_system_error(PLACE, OSError(missing.format("NoSuchKey"))) is None
