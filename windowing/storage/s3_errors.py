@@ -37,6 +37,7 @@ Those are asked last, so nothing else has any keys.
 """
 _EXPIRED = "the credentials have expired; renew them"
 _REFUSED = "the credentials are refused; check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+_ELSEWHERE = (errno.EINVAL, "the bucket is in another region; set AWS_REGION")
 _BY_CODE = {
     "AccessDenied": (errno.EACCES, "the credentials do not allow it"),
     "ExpiredToken": (errno.EACCES, _EXPIRED),
@@ -46,7 +47,8 @@ _BY_CODE = {
     "SignatureDoesNotMatch": (errno.EACCES, _REFUSED),
     "RequestTimeTooSkewed": (errno.EACCES, "the clock of this host is not that of the store"),
     "NoSuchBucket": (errno.ENOENT, "there is no such bucket; check its name"),
-    "PermanentRedirect": (errno.EINVAL, "the bucket is in another region; set AWS_REGION"),
+    "PermanentRedirect": _ELSEWHERE,
+    "AuthorizationHeaderMalformed": _ELSEWHERE,
     "NotImplemented": (errno.ENOTSUP, "the store can't do it"),
     "SlowDown": (errno.EBUSY, "the store has too much to do"),
     "ServiceUnavailable": (errno.EBUSY, "the store has too much to do"),
@@ -64,7 +66,7 @@ _BY_WORDS = {
     "client error (Connect)": _UNREACHABLE,
     "kind: Timeout": _SILENT,
     "operation timed out": _SILENT,
-    "without LOCATION": _BY_CODE["PermanentRedirect"],
+    "without LOCATION": _ELSEWHERE,
     "credential": _ABSENT,
     "HTTP error": _LOST,
 }

@@ -61,6 +61,8 @@ class S3Settings:
     region: str
     endpoint: str | None = None
     profile: str | None = None
+    has_keys: bool = False
+    """Whether the environment itself has keys, so that nothing else is asked for them."""
 
     @property
     def allows_http(self) -> bool:
@@ -90,8 +92,10 @@ class S3Settings:
             found["aws_endpoint"] = self.endpoint
             found["aws_virtual_hosted_style_request"] = "false"
             found["aws_allow_http"] = str(self.allows_http).lower()
-            # Otherwise delta-rs asks no profile where an endpoint is named.
-            found[FORCE_LOAD] = "true"
+            if not self.has_keys:
+                # Otherwise delta-rs asks no profile where an endpoint is named. It then looks for a
+                # region as well, at last for seconds in the metadata of EC2.
+                found[FORCE_LOAD] = "true"
         return found
 
 
@@ -107,6 +111,7 @@ def read_s3_settings(environ: Mapping[str, str]) -> S3Settings:
         region=_read_region(environ, endpoint),
         endpoint=endpoint,
         profile=environ.get("AWS_PROFILE") or None,
+        has_keys=bool(environ.get("AWS_ACCESS_KEY_ID")),
     )
 
 

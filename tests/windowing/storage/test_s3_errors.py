@@ -70,3 +70,9 @@ def test_a_bucket_that_is_not_there_is_no_damaged_table() -> None:
     gone = FileNotFoundError(errno.ENOENT, "No such file or directory", PLACE.text)
     assert find_system_error(PLACE, gone) is None
     assert find_system_error(PLACE, OSError(missing.format("NoSuchKey"))) is None
+
+
+def test_a_wrong_region_names_its_variable() -> None:
+    said = "status code: 400 Bad Request: <Error><Code>AuthorizationHeaderMalformed</Code></Error>"
+    for found in (explain_directly(said), explain_of_table(said)):
+        assert found.strerror == "the bucket is in another region; set AWS_REGION"

@@ -1,11 +1,12 @@
 """S3 as the environment describes it: the same store for both sides, and no secret in a setting."""
 
 from collections.abc import Mapping
+from functools import partial
 
 import pytest
 
 from windowing.errors import UsageError
-from windowing.storage.s3_settings import S3Settings, read_s3_settings
+from windowing.storage.s3_settings import FORCE_LOAD, S3Settings, read_s3_settings
 
 KEYS = {
     "AWS_ACCESS_KEY_ID": "AKIAMADEUP",
@@ -15,25 +16,26 @@ KEYS = {
 AWS = {**KEYS, "AWS_REGION": "eu-central-1"}
 STORE = {**KEYS, "AWS_ENDPOINT_URL": "http://127.0.0.1:9000"}
 HERE = "http://127.0.0.1:9000"
+keyed = partial(S3Settings, has_keys=True)
 
 
 @pytest.mark.parametrize(
     ("environ", "settings"),
     [
-        (AWS, S3Settings("eu-central-1")),
+        (AWS, keyed("eu-central-1")),
         ({"AWS_DEFAULT_REGION": "eu-west-1"}, S3Settings("eu-west-1")),
-        ({**AWS, "AWS_DEFAULT_REGION": "eu-west-1"}, S3Settings("eu-central-1")),
-        ({**AWS, "AWS_PROFILE": "shop"}, S3Settings("eu-central-1", profile="shop")),
-        (STORE, S3Settings("us-east-1", HERE)),
-        ({**STORE, "AWS_REGION": "garage"}, S3Settings("garage", HERE)),
-        ({**STORE, "AWS_ENDPOINT_URL": f"{HERE}/"}, S3Settings("us-east-1", HERE)),
+        ({**AWS, "AWS_DEFAULT_REGION": "eu-west-1"}, keyed("eu-central-1")),
+        ({**AWS, "AWS_PROFILE": "shop"}, keyed("eu-central-1", profile="shop")),
+        (STORE, keyed("us-east-1", HERE)),
+        ({**STORE, "AWS_REGION": "garage"}, keyed("garage", HERE)),
+        ({**STORE, "AWS_ENDPOINT_URL": f"{HERE}/"}, keyed("us-east-1", HERE)),
         (
             {**STORE, "AWS_ENDPOINT_URL_S3": "https://s3.example.com"},
-            S3Settings("us-east-1", "https://s3.example.com"),
+            keyed("us-east-1", "https://s3.example.com"),
         ),
-        ({**STORE, "AWS_ENDPOINT_URL_S3": ""}, S3Settings("us-east-1", HERE)),
-        ({**AWS, "AWS_CONDITIONAL_PUT": "etag"}, S3Settings("eu-central-1")),
-        ({**AWS, "AWS_S3_ALLOW_UNSAFE_RENAME": "false"}, S3Settings("eu-central-1")),
+        ({**STORE, "AWS_ENDPOINT_URL_S3": ""}, keyed("us-east-1", HERE)),
+        ({**AWS, "AWS_CONDITIONAL_PUT": "etag"}, keyed("eu-central-1")),
+        ({**AWS, "AWS_S3_ALLOW_UNSAFE_RENAME": "false"}, keyed("eu-central-1")),
     ],
 )
 def test_the_usual_variables_are_read(environ: Mapping[str, str], settings: S3Settings) -> None:
@@ -62,6 +64,13 @@ def test_aws_itself_needs_no_endpoint() -> None:
     assert (settings.allows_http, settings.has_path_style) == (False, False)
     assert "spark.hadoop.fs.s3a.endpoint" not in settings.for_hadoop()
     assert settings.for_rust() == {"aws_region": "eu-central-1", "aws_conditional_put": "etag"}
+
+
+def test_delta_rs_looks_for_keys_only_where_the_environment_has_none() -> None:
+    """It then looks for a region as well, wherever one may be."""
+    assert FORCE_LOAD not in read_s3_settings(STORE).for_rust()
+    by_profile = {"AWS_ENDPOINT_URL": HERE, "AWS_PROFILE": "shop"}
+    assert read_s3_settings(by_profile).for_rust()[FORCE_LOAD] == "true"
 
 
 def test_an_endpoint_with_tls_allows_no_http() -> None:

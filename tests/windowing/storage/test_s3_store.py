@@ -1,6 +1,7 @@
 """The store on S3 keeps the contract of all stores, also where requests and answers are lost."""
 
 import errno
+import socket
 import time
 import traceback
 from collections.abc import Callable
@@ -203,6 +204,21 @@ def test_a_table_whose_store_is_not_there_is_the_same_error(
     with pytest.raises(OSError, match=r"the store can't be reached; check AWS_ENDPOINT_URL") as met:
         control.open_table(home / "a")
     assert (met.value.errno, met.value.filename) == (errno.ECONNREFUSED, f"{home}/a")
+
+
+def test_a_table_is_opened_without_a_look_for_a_region(
+    home: Location, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That ends in the metadata of EC2, which elsewhere nobody answers for."""
+    control.create_table(home / "a", pa.schema([("n", pa.int64())]))
+    monkeypatch.delenv("AWS_REGION")
+    with socket.create_server(("127.0.0.1", 0)) as metadata:
+        metadata.settimeout(0)
+        address = f"http://127.0.0.1:{metadata.getsockname()[1]}"
+        monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", address)
+        assert control.open_table(home / "a") is not None
+        with pytest.raises(BlockingIOError):
+            metadata.accept()
 
 
 @pytest.mark.parametrize("kinds", [READS, CHANGES], ids=["read", "write"])
