@@ -187,7 +187,7 @@ class HeldLease:
         with self._turn:
             is_held = state is State.HELD
             note = self._note.renewed() if is_held else self._note.ended(state)
-            written = self._lease.write(note, self._found)
+            written = self._lease.write_on(note, self._found)
             if written is None:
                 self._lost = self._explain_loss(self._name_successor())
             else:

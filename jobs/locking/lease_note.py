@@ -57,6 +57,16 @@ class LeaseNote:
         """The same, held no more."""
         return replace(self, state=state)
 
+    def behind(self, stored: "LeaseNote | None") -> "LeaseNote | None":
+        """What its holder writes behind `stored`, which an earlier call of that one has written.
+
+        None where another one has written it: who has taken the lease, or broken it.
+        """
+        if stored is None or (stored.epoch, stored.holder) != (self.epoch, self.holder):
+            return None
+        is_own = stored.state is State.HELD or stored.state is self.state is State.FREE
+        return replace(self, renewals=stored.renewals + 1) if is_own else None
+
     def as_json(self) -> dict[str, object]:
         """The lease as plain JSON values."""
         shown = {"epoch": self.epoch, "state": self.state.value, "seconds": self.seconds}

@@ -57,6 +57,18 @@ class LeaseObject:
             _NOT_ENDED.discard(self.file.text)
         return None if tag is None else Found(note, tag)
 
+    def write_on(self, note: LeaseNote, before: Found) -> Found | None:
+        """As `write`, by the holder, whose earlier call may have been done without an answer.
+
+        What that has written is followed by another write, because nobody knows when it was done.
+        """
+        written = self.write(note, before)
+        if written is not None:
+            return written
+        now = self.read()
+        behind = note.behind(now.note)
+        return None if behind is None else self.write(behind, now)
+
     def busy(self, found: Found) -> Busy:
         """The error of whoever finds the lease held."""
         return busy_error(self.pipeline, found.note)
