@@ -21,6 +21,8 @@ _SETTINGS = {
     "dfs.client.failover.sleep.max.millis": "1000",
 }
 _SILENT = (errno.ETIMEDOUT, "HDFS did not answer in time")
+_AT_ONCE_BYTES = 2_000_000
+"""How many bytes of a large file one call reads or writes."""
 _READS = 3
 """How often a read is tried. A file that was replaced loses its blocks under a slow reader."""
 
@@ -48,6 +50,13 @@ class HdfsClient:
             file, lambda client, path: client.read(path).read_range(start, end - start)
         )
 
+    def read_parts(self, file: Location, length: int) -> bytes:
+        """The content of a file of that length, which nobody replaces, by calls for its parts."""
+        starts = range(0, length, _AT_ONCE_BYTES)
+        return b"".join(
+            self.read_part(file, start, min(start + _AT_ONCE_BYTES, length)) for start in starts
+        )
+
     def find(self, file: Location) -> FileStatus | None:
         """What HDFS knows of a file or directory; None where there is none."""
         try:
@@ -72,12 +81,11 @@ class HdfsClient:
         new = WriteOptions(overwrite=False, create_parent=True)
         opened = self._ask(file, lambda client, path: client.create(path, new))
 
-        def write(_: Client, __: str) -> None:
-            if content:
-                opened.write(content)
-                opened.hsync()
-
-        self._ask(file, write)
+        for start in range(0, len(content), _AT_ONCE_BYTES):
+            part = content[start : start + _AT_ONCE_BYTES]
+            self._ask(file, lambda *_, part=part: opened.write(part))
+        if content:
+            self._ask(file, lambda *_: opened.hsync())
         self._ask(file, lambda *_: opened.close())
 
     def rename(self, source: Location, target: Location) -> None:

@@ -46,9 +46,7 @@ class HdfsStore:
 
     def open(self, file: Location) -> pa.NativeFile:
         """The content of a file, to read parts of it."""
-        found = self._client.find(file)
-        if found is None or found.isdir:
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), file.text)
+        found = self._find_file(file)
         return open_parts(found.length, lambda start, end: self._client.read_part(file, start, end))
 
     def identify(self, file: Location) -> Hashable:
@@ -83,10 +81,8 @@ class HdfsStore:
 
     def copy(self, source: Location, target: Location) -> None:
         """Gives a file a second place. HDFS has no links, so it is read and written."""
-        content = self.read(source)
-        if content is None:
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), source.text)
-        self.create(target, content)
+        found = self._find_file(source)
+        self.create(target, self._client.read_parts(source, found.length))
 
     def replace(self, file: Location, content: bytes, tag: str | None) -> str | None:
         """Writes a file in place of the one that has `tag`; its new tag, None where it did not."""
@@ -135,6 +131,12 @@ class HdfsStore:
             return
         self._tokens.delete(file)
         self._client.delete(file)
+
+    def _find_file(self, file: Location) -> FileStatus:
+        found = self._client.find(file)
+        if found is None or found.isdir:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), file.text)
+        return found
 
     def _list_directory(self, directory: Location) -> dict[str, FileStatus]:
         """The files and directories in a directory by their names."""

@@ -45,6 +45,10 @@ _DELETED_AT_ONCE = 1000
 _SMALL_BYTES = 1_000_000
 _RETRIES = 6
 _CONNECT_SECONDS = 5.0
+_SLOWEST = 100_000
+"""How many bytes a second a link brings at least that counts as working."""
+_COPY_PATIENCE = 8
+"""How many times as long the store itself may copy a file, of which it says nothing meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,7 @@ class S3Store:
     """Files on S3. `options` say where it is; credentials are those of the environment.
 
     A request takes no longer than `seconds`, and a call that gets no answer about twice as long.
+    One with many bytes takes as long as they may need.
     """
 
     options: Options
@@ -109,7 +114,8 @@ class S3Store:
     def write(self, file: Location, content: bytes) -> None:
         """Writes a file, in place of the one that is there, by one request."""
         with errors_of_s3(file):
-            obstore.put(self._client(file), _key(file), content, use_multipart=False)
+            client = self._client(file, allow_seconds(self.seconds, len(content)))
+            obstore.put(client, _key(file), content, use_multipart=False)
 
     def create(self, file: Location, content: bytes) -> bool:
         """Writes a file unless there is one; whether it did, also where an answer was lost."""
@@ -127,7 +133,7 @@ class S3Store:
                 unanswered = None
             except NoAnswer as error:
                 unanswered = error
-            found = self._find(file)
+            found = self._find(file, len(content))
             if found is not None and found.is_by(write_id, content):
                 return found.tag
             is_unchanged = (None if found is None else found.tag) == tag
@@ -139,7 +145,8 @@ class S3Store:
         """Gives a file a second place in the same bucket; S3 copies it, and no byte comes here."""
         check_permission()
         with errors_of_s3(source):
-            obstore.copy(self._client(source), _key(source), _key(target))
+            client = self._client(source, self.seconds * _COPY_PATIENCE)
+            obstore.copy(client, _key(source), _key(target))
 
     def create_listed(self, file: Location, content: bytes) -> str | None:
         """Writes a file unless there is one; the tag that listings show of it."""
@@ -224,7 +231,7 @@ class S3Store:
     def _put_once(self, file: Location, content: bytes, tag: str | None, write_id: str) -> str:
         with errors_of_s3(file):
             done = obstore.put(
-                self._client(file),
+                self._client(file, allow_seconds(self.seconds, len(content))),
                 _key(file),
                 content,
                 attributes={_WRITE_ID: write_id},
@@ -232,22 +239,36 @@ class S3Store:
             )
         return done["e_tag"] or ""
 
-    def _find(self, file: Location) -> _Written | None:
+    def _find(self, file: Location, size: int = 0) -> _Written | None:
+        """The file, which may have so many bytes."""
         try:
             with errors_of_s3(file):
-                found = obstore.get(self._client(file), _key(file))
+                client = self._client(file, allow_seconds(self.seconds, size))
+                found = obstore.get(client, _key(file))
                 content = found.bytes().to_bytes()
         except FileNotFoundError:
             return None
         return _Written(content, found.meta["e_tag"] or "", found.attributes.get(_WRITE_ID))
 
-    def _client(self, place: Location) -> Client:
+    def _client(self, place: Location, seconds: float | None = None) -> Client:
+        """A client of a bucket, of which a request takes no longer than `seconds`, if given."""
         bucket, _ = place.bucket_and_key
-        return _make_client(bucket, self, _list_variables())
+        return _make_client(bucket, self, seconds or self.seconds, _list_variables())
+
+
+def allow_seconds(seconds: float, size: int) -> float:
+    """How long a request with so many bytes may take; `seconds`, doubled until they suffice.
+
+    >>> allow_seconds(30.0, 1_000), allow_seconds(30.0, 300_000_000)
+    (30.0, 3840.0)
+    """
+    while seconds * _SLOWEST < size:
+        seconds *= 2
+    return seconds
 
 
 @cache
-def _make_client(bucket: str, store: S3Store, _: Options) -> Client:
+def _make_client(bucket: str, store: S3Store, seconds: float, _: Options) -> Client:
     """A client of a bucket. It keeps the variables with which it was made."""
     options = {**dict(store.options), **find_profile_keys(os.environ)}
     options.pop(FORCE_LOAD, None)
@@ -258,7 +279,7 @@ def _make_client(bucket: str, store: S3Store, _: Options) -> Client:
         client_options={
             "allow_http": allows_http,
             "connect_timeout": timedelta(seconds=min(_CONNECT_SECONDS, store.seconds)),
-            "timeout": timedelta(seconds=store.seconds),
+            "timeout": timedelta(seconds=seconds),
         },
         retry_config={
             "max_retries": _RETRIES,

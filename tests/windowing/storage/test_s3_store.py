@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 import pytest
 
+from tests.support import faulty_proxy
 from tests.support.faulty_proxy import CHANGES, READS, Fault, FaultyProxy, Planned
 from tests.support.s3_server import KEYS, S3Server, find_free_port
 from tests.support.shared_store_contract import SharedStoreContract
@@ -170,6 +171,30 @@ def test_a_conditional_write_that_is_not_answered_in_time_is_tried_again(
     s3_proxy.plan(Planned(Fault.SILENT, CHANGES))
     change(home)
     assert s3_proxy.counts["PUT"] == 2
+
+
+@pytest.mark.parametrize("change", ["write", "create"])
+def test_many_bytes_may_take_longer_than_few(
+    change: str, home: Location, s3_proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As over a slow link, where three tries of thirty seconds would end in the same way."""
+    monkeypatch.setattr(faulty_proxy, "_LATE_SECONDS", 1.5)
+    s3_proxy.plan(Planned(Fault.LATE, frozenset({"PUT"})))
+    getattr(shared(home, 1.0), change)(home / "a", bytes(300_000))
+    assert s3_proxy.counts == {"PUT": 1}
+    s3_proxy.plan(Planned(Fault.LATE, frozenset({"PUT"})))
+    assert shared(home, 1.0).create(home / "b", b"few")
+    assert s3_proxy.counts["GET"] == 1, "it was too late, so it is looked at"
+
+
+def test_the_store_may_take_longer_to_copy_a_file(
+    home: Location, s3_proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(faulty_proxy, "_LATE_SECONDS", 1.5)
+    store_of(home).write(home / "a", b"large")
+    s3_proxy.plan(Planned(Fault.LATE, frozenset({"COPY"})))
+    shared(home, 1.0).copy(home / "a", home / "b")
+    assert s3_proxy.counts == {"COPY": 1}
 
 
 def test_a_file_that_another_one_made_meanwhile_is_not_taken_for_ours(
