@@ -6,6 +6,7 @@ web identity in the environment, the profile, the roles of container and instanc
 
 from collections.abc import Mapping
 from configparser import ConfigParser, Error
+from functools import lru_cache
 from pathlib import Path
 
 from windowing.errors import UsageError
@@ -46,9 +47,21 @@ def find_profile_keys(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _read_section(file: str, section: str) -> Mapping[str, str]:
+    path = Path(file).expanduser()
+    try:
+        facts = path.stat()
+    except OSError:
+        return {}
+    return _parse_section(path, section, (facts.st_mtime_ns, facts.st_size, facts.st_ino))
+
+
+# Every request to a store asks, because a tool may renew keys of a profile at any time.
+@lru_cache(maxsize=16)
+def _parse_section(path: Path, section: str, _: tuple[int, ...]) -> Mapping[str, str]:
+    """A section of a file as it was written last."""
     parser = ConfigParser(interpolation=None, strict=False)
     try:
-        parser.read_string(Path(file).expanduser().read_text("utf-8"))
+        parser.read_string(path.read_text("utf-8"))
     except (OSError, Error, UnicodeDecodeError):
         return {}
     return dict(parser[section]) if parser.has_section(section) else {}

@@ -9,7 +9,7 @@ import os
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cache, partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, cast
 from uuid import uuid4
 
@@ -44,6 +44,8 @@ _DELETED_AT_ONCE = 1000
 """How many files S3 deletes with one request."""
 _SMALL_BYTES = 1_000_000
 _RETRIES = 6
+_CLIENTS = 64
+"""How many clients are kept; where keys are renewed, those of old ones are needed no more."""
 _CONNECT_SECONDS = 5.0
 _SLOWEST = 100_000
 """How many bytes a second a link brings at least that counts as working."""
@@ -253,7 +255,8 @@ class S3Store:
     def _client(self, place: Location, seconds: float | None = None) -> Client:
         """A client of a bucket, of which a request takes no longer than `seconds`, if given."""
         bucket, _ = place.bucket_and_key
-        return _make_client(bucket, self, seconds or self.seconds, _list_variables())
+        keys = tuple(find_profile_keys(os.environ).items())
+        return _make_client(bucket, self, seconds or self.seconds, keys, _list_variables())
 
 
 def allow_seconds(seconds: float, size: int) -> float:
@@ -267,10 +270,10 @@ def allow_seconds(seconds: float, size: int) -> float:
     return seconds
 
 
-@cache
-def _make_client(bucket: str, store: S3Store, seconds: float, _: Options) -> Client:
-    """A client of a bucket. It keeps the variables with which it was made."""
-    options = {**dict(store.options), **find_profile_keys(os.environ)}
+@lru_cache(maxsize=_CLIENTS)
+def _make_client(bucket: str, store: S3Store, seconds: float, keys: Options, _: Options) -> Client:
+    """A client of a bucket. It keeps the keys and the variables with which it was made."""
+    options = {**dict(store.options), **dict(keys)}
     options.pop(FORCE_LOAD, None)
     allows_http = options.pop("aws_allow_http", "false") == "true"
     return Client(

@@ -10,6 +10,7 @@ from windowing.errors import UsageError
 from windowing.ledger.table import read_history
 from windowing.location import Location
 from windowing.spec.load import load_pipeline
+from windowing.storage import s3_profile
 from windowing.storage.s3_profile import find_profile_keys
 from windowing.storage.store import store_of
 
@@ -81,19 +82,52 @@ def test_without_a_profile_the_others_are_asked(tmp_path: Path, environ: dict[st
     assert found["aws_access_key_id"] == "first"
 
 
+def choose_profile(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where a profile is to be, whose keys are the only ones."""
+    file = home / "keys"
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(file))
+    monkeypatch.setenv("AWS_PROFILE", "tests")
+    return file
+
+
+def write_keys(file: Path, secret: str) -> None:
+    """Writes the profile, as a tool does that renews keys."""
+    file.write_text(
+        f"[tests]\naws_access_key_id = {KEYS.access}\naws_secret_access_key = {secret}\n"
+    )
+
+
+def test_keys_that_a_tool_has_renewed_are_followed(
+    s3_home: Location, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A service or a notebook lives longer than keys of an hour."""
+    store, file = store_of(s3_home), choose_profile(tmp_path, monkeypatch)
+    write_keys(file, "made-up")
+    with pytest.raises(OSError, match="the credentials are refused"):
+        store.read(s3_home / "a")
+    write_keys(file, KEYS.secret)
+    store.write(s3_home / "a", b"1")
+    assert store_of(s3_home).read(s3_home / "a") == b"1"
+
+
+def test_a_profile_is_read_again_when_it_was_written(environ: dict[str, str]) -> None:
+    assert find_profile_keys(environ)["aws_access_key_id"] == "first"
+    made = s3_profile._parse_section.cache_info().misses
+    assert find_profile_keys(environ)["aws_access_key_id"] == "first"
+    assert s3_profile._parse_section.cache_info().misses == made
+    file = Path(environ["HOME"], ".aws", "credentials")
+    file.write_text(CREDENTIALS.replace("first", "renewed"))
+    assert find_profile_keys(environ)["aws_access_key_id"] == "renewed"
+
+
 def test_a_store_and_its_tables_are_opened_by_a_profile(
     s3_home: Location, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trips = load_pipeline(describe_trips(s3_home))
     make_tables(trips)
-    file = tmp_path / "keys"
-    file.write_text(
-        f"[tests]\naws_access_key_id = {KEYS.access}\naws_secret_access_key = {KEYS.secret}\n"
-    )
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(file))
-    monkeypatch.setenv("AWS_PROFILE", "tests")
+    write_keys(choose_profile(tmp_path, monkeypatch), KEYS.secret)
     store_of(s3_home).write(s3_home / "a", b"1")
     assert store_of(s3_home).read(s3_home / "a") == b"1"
     assert len(read_history(trips).entries) == 1
