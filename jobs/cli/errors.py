@@ -41,6 +41,9 @@ _OF_HOST = re.compile(r"(java\.(io|nio|net|lang)|org\.apache\.hadoop)\.")
 _LOST_ROWS = "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
 """Spark's condition where rows are gone with all executors that had them."""
 
+_UNTRUSTED = "SunCertPathBuilderException"
+"""How the JVM calls it that nobody whom it knows has signed a certificate."""
+
 
 class Failure(click.ClickException):
     """Ends the command with a sentence and an exit code."""
@@ -65,6 +68,10 @@ def explain_error(error: Exception) -> Failure:
     if _says(error, _LOST_ROWS):
         lost = "all executors were lost that had some rows of this command"
         return Failure(f"{lost}; run it again, which finishes what was begun", 1)
+    if _says(error, _UNTRUSTED):
+        unknown = "Spark does not know the authority that signed the certificate of a server"
+        trust = "name a trust store with it in JAVA_TOOL_OPTIONS (-Djavax.net.ssl.trustStore=FILE)"
+        return Failure(f"{unknown}; {trust}, then run again, which finishes what was begun", 1)
     return Failure(f"unexpected {_describe(error)}; run again with --debug for more", 1)
 
 

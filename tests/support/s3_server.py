@@ -3,6 +3,7 @@
 import http.client
 import os
 import socket
+import ssl
 import subprocess
 import time
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.private_authority import ServerCertificate
 from tests.support.s3_signature import Keys, sign
 from windowing.location import Location
 
@@ -29,12 +31,14 @@ class S3Server:
 
     home: Path
     port: int
+    certificate: ServerCertificate | None = None
     process: "subprocess.Popen[bytes] | None" = field(default=None, repr=False)
 
     @property
     def endpoint(self) -> str:
         """The address that clients are given."""
-        return f"http://127.0.0.1:{self.port}"
+        scheme = "http" if self.certificate is None else "https"
+        return f"{scheme}://127.0.0.1:{self.port}"
 
     @property
     def environ(self) -> dict[str, str]:
@@ -64,7 +68,10 @@ class S3Server:
         data.mkdir(exist_ok=True, parents=True)
         # With tags in files of their own (`--sidecar`) readers may get a content with the tag of
         # the next one, and two writers may then replace it.
-        command = [str(BINARY), "--port", f"127.0.0.1:{self.port}", "--quiet", "posix", str(data)]
+        where = ["--port", f"127.0.0.1:{self.port}", "--quiet"]
+        if self.certificate is not None:
+            where += ["--cert", str(self.certificate.file), "--key", str(self.certificate.key)]
+        command = [str(BINARY), *where, "posix", str(data)]
         keys = {"ROOT_ACCESS_KEY": KEYS.access, "ROOT_SECRET_KEY": KEYS.secret}
         with (self.home / "log").open("ab") as log:
             self.process = subprocess.Popen(
@@ -98,6 +105,9 @@ class S3Server:
     def _ask(self, method: str, target: str) -> tuple[int, bytes]:
         host = f"127.0.0.1:{self.port}"
         connection = http.client.HTTPConnection(host, timeout=10)
+        if self.certificate is not None:
+            known = ssl.create_default_context(cafile=str(self.certificate.authority))
+            connection = http.client.HTTPSConnection(host, timeout=10, context=known)
         try:
             connection.request(
                 method, target, headers=sign(KEYS, method, target, {"host": host}, b"")
@@ -119,11 +129,13 @@ def environ_of(endpoint: str) -> dict[str, str]:
 
 
 @contextmanager
-def started_s3_server(home: Path) -> Iterator[S3Server]:
+def started_s3_server(
+    home: Path, certificate: ServerCertificate | None = None
+) -> Iterator[S3Server]:
     """Inside, a server answers; `home` is an empty directory for all that it writes."""
     if not BINARY.exists():
         pytest.fail(f"{BINARY} is not there; `make test-s3` installs it", pytrace=False)
-    server = S3Server(home, find_free_port())
+    server = S3Server(home, find_free_port(), certificate)
     server.start()
     try:
         yield server

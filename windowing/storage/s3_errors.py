@@ -5,7 +5,7 @@ An answer of S3 may repeat the token of a session, so nothing of it but its code
 
 import errno
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from obstore.exceptions import (
@@ -18,23 +18,13 @@ from obstore.exceptions import (
 
 from windowing.location import Location
 
+_Told = tuple[int, str]
+"""The number and the sentence of an error."""
 _CODE = re.compile(r"<Code>(\w+)</Code>")
 """How S3 names what is wrong."""
 _STATUS = re.compile(r"status code(?:\x1b\[\d+m|\W)+(\d{3})")
 """How the libraries quote an answer: in one line, or as a tree in colours."""
 _MISSING = re.compile(r"(<Code>NoSuchKey</Code>|404 Not Found)")
-_NO_KEYS = (
-    "no credentials found in chain",
-    "/latest/api/token",
-    "/latest/meta-data",
-    "169.254.169.254",
-    "169.254.170.2",
-    "EKS token file",
-)
-"""What errors quote where the services of instances and containers were asked for keys, in vain.
-
-Those are asked last, so nothing else has any keys.
-"""
 _EXPIRED = "the credentials have expired; renew them"
 _REFUSED = "the credentials are refused; check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 _ELSEWHERE = (errno.EINVAL, "the bucket is in another region; set AWS_REGION")
@@ -58,6 +48,31 @@ _ABSENT = (
     "no credentials were found; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE to "
     "a profile with keys (`aws configure export-credentials --format env` prints those of others)",
 )
+_UNTRUSTED = (
+    errno.EPROTO,
+    "nobody here knows the authority that signed the certificate of the store; name the file of "
+    "that authority in SSL_CERT_FILE, and for Spark a trust store in JAVA_TOOL_OPTIONS",
+)
+_WRONG_CERTIFICATE = (
+    errno.EPROTO,
+    "the certificate of the store is not valid for it; check its names and dates, and "
+    "AWS_ENDPOINT_URL",
+)
+_NEVER_ASKED = {
+    "no credentials found in chain": _ABSENT,
+    "/latest/api/token": _ABSENT,
+    "/latest/meta-data": _ABSENT,
+    "169.254.169.254": _ABSENT,
+    "169.254.170.2": _ABSENT,
+    "EKS token file": _ABSENT,
+    "UnknownIssuer": _UNTRUSTED,
+    "InvalidCertificate": _WRONG_CERTIFICATE,
+    "invalid peer certificate": _WRONG_CERTIFICATE,
+}
+"""Of requests that did not get as far as the store, by words that errors quote.
+
+The services of instances and containers are asked for keys last, so nothing else has any.
+"""
 _LOST = (errno.EIO, "the connection to the store was lost")
 _UNREACHABLE = (errno.ECONNREFUSED, "the store can't be reached; check AWS_ENDPOINT_URL")
 _SILENT = (errno.ETIMEDOUT, "the store did not answer in time")
@@ -116,15 +131,16 @@ def find_error(place: Location, text: str) -> OSError | None:
 
     A file that is missing is none, because its table is damaged then.
     """
-    is_known = _find(_CODE, text) in _BY_CODE or _lacks_keys(text)
+    is_known = _find(_CODE, text) in _BY_CODE or _find_by_words(_NEVER_ASKED, text) is not None
     is_missing = _find(_MISSING, text) is not None and not is_known
     return None if is_missing else _explain(place, text)
 
 
 def _explain(place: Location, text: str) -> OSError | None:
     """The error that the text of any library tells of, as far as S3 or the way to it is named."""
-    if _lacks_keys(text):
-        return OSError(*_ABSENT, place.text)
+    never_asked = _find_by_words(_NEVER_ASKED, text)
+    if never_asked is not None:
+        return OSError(*never_asked, place.text)
     code, status = _find(_CODE, text), _find(_STATUS, text)
     if code in _BY_CODE:
         known = NoBucket if code == "NoSuchBucket" else OSError
@@ -133,12 +149,12 @@ def _explain(place: Location, text: str) -> OSError | None:
         # Behind an error of its own a server may have done what it was asked.
         kind = OSError if status and status.startswith("4") else NoAnswer
         return kind(errno.EIO, f"the store answered {code or status}", place.text)
-    found = next((found for words, found in _BY_WORDS.items() if words in text), None)
+    found = _find_by_words(_BY_WORDS, text)
     return None if found is None else NoAnswer(*found, place.text)
 
 
-def _lacks_keys(text: str) -> bool:
-    return any(words in text for words in _NO_KEYS)
+def _find_by_words(known: Mapping[str, _Told], text: str) -> _Told | None:
+    return next((found for words, found in known.items() if words in text), None)
 
 
 def _find(pattern: re.Pattern[str], text: str) -> str | None:

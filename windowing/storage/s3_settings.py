@@ -14,6 +14,8 @@ from windowing.errors import UsageError
 
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
+_AUTHORITIES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+"""What delta-rs reads to know whom to trust."""
 _ANY_REGION = "us-east-1"
 """What requests are signed with for a store that has no regions."""
 FORCE_LOAD = "aws_force_credential_load"
@@ -107,6 +109,7 @@ def read_s3_settings(environ: Mapping[str, str]) -> S3Settings:
     _refuse_half_a_key(environ)
     _refuse_one_sided(environ)
     endpoint = _read_endpoint(environ)
+    _refuse_unread_bundle(environ, endpoint)
     return S3Settings(
         region=_read_region(environ, endpoint),
         endpoint=endpoint,
@@ -156,6 +159,16 @@ def _refuse_half_a_key(environ: Mapping[str, str]) -> None:
     if len(given) == 1:
         (missing,) = {*names} - {*given}
         raise UsageError(f"{given[0]} is set and {missing} is not; set both, or neither")
+
+
+def _refuse_unread_bundle(environ: Mapping[str, str], endpoint: str | None) -> None:
+    has_tls = endpoint is None or endpoint.startswith("https://")
+    is_named = any(environ.get(name) for name in _AUTHORITIES)
+    if environ.get("AWS_CA_BUNDLE") and has_tls and not is_named:
+        raise UsageError(
+            "AWS_CA_BUNDLE is set, but neither Spark nor delta-rs reads it; set SSL_CERT_FILE to "
+            "the same file, and for Spark a trust store in JAVA_TOOL_OPTIONS, or unset it"
+        )
 
 
 def _refuse_one_sided(environ: Mapping[str, str]) -> None:

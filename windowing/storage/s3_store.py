@@ -294,7 +294,11 @@ def _make_client(bucket: str, store: S3Store, seconds: float, keys: Options, _: 
 
 def _list_variables() -> Options:
     """The variables that the library reads by itself."""
-    return tuple((name, value) for name, value in os.environ.items() if name[:4].upper() == "AWS_")
+    return tuple((name, value) for name, value in os.environ.items() if _is_read(name.upper()))
+
+
+def _is_read(name: str) -> bool:
+    return name.startswith(("AWS_", "SSL_CERT_"))
 
 
 def _start_of(directory: Location) -> str:

@@ -76,3 +76,14 @@ def test_a_wrong_region_names_its_variable() -> None:
     said = "status code: 400 Bad Request: <Error><Code>AuthorizationHeaderMalformed</Code></Error>"
     for found in (explain_directly(said), explain_of_table(said)):
         assert found.strerror == "the bucket is in another region; set AWS_REGION"
+
+
+def test_a_certificate_is_told_as_both_libraries_quote_it() -> None:
+    for said, sentence in (
+        ("kind: Connect, error: InvalidCertificate(UnknownIssuer)", "nobody here knows the autho"),
+        ("client error (Connect) invalid peer certificate: UnknownIssuer", "nobody here knows"),
+        ("kind: Connect, error: InvalidCertificate(Expired)", "the certificate of the store is n"),
+        ("client error (Connect) invalid peer certificate: Expired", "the certificate of the st"),
+    ):
+        for found in (explain_directly(said), explain_of_table(said)):
+            assert (found.errno, str(found.strerror)[: len(sentence)]) == (errno.EPROTO, sentence)

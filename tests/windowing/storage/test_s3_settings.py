@@ -101,6 +101,18 @@ def test_what_one_side_alone_would_follow_is_refused(environ: Mapping[str, str],
     assert "made-up" not in str(error.value)
 
 
+@pytest.mark.parametrize("known", ["SSL_CERT_FILE", "SSL_CERT_DIR"])
+def test_a_bundle_that_nobody_reads_is_refused_where_nothing_else_is_named(known: str) -> None:
+    bundle = {"AWS_CA_BUNDLE": "/etc/own.pem"}
+    for environ in (AWS, {**STORE, "AWS_ENDPOINT_URL": "https://s3.example.com"}):
+        with pytest.raises(
+            UsageError, match="AWS_CA_BUNDLE is set, but neither Spark nor delta-rs"
+        ):
+            read_s3_settings({**environ, **bundle})
+        assert read_s3_settings({**environ, **bundle, known: "/etc/own.pem"})
+    assert read_s3_settings({**STORE, **bundle}).allows_http
+
+
 @pytest.mark.parametrize(
     "address",
     [
