@@ -25,6 +25,7 @@ from jobs.session import spark_session
 from windowing.columns import BASE, END, INDEX, ORDER, START, TIME
 from windowing.merge.frame import lower_partials
 from windowing.panes.frame import algebras_of, parts_of
+from windowing.spec.kinds import EventDriven
 from windowing.spec.load import load_pipeline
 from windowing.windows.ordered import cut_windows
 
@@ -78,7 +79,7 @@ def fold_events(load: Load) -> DataFrame:
         "windows": {"grown": {"kind": "delta", "attribute": "attr", "delta": load.delta}},
     }
     pipeline = load_pipeline(spec)
-    (window,) = pipeline.counted
+    (window,) = (each for each in pipeline.ordered if isinstance(each, EventDriven))
     made = algebras_of(pipeline, window.aggregates, load.events.schema)
     partials = cut_windows(load.events, window, ["user"], parts_of(made.values()))
     found = lower_partials(partials, ["user", START, END, INDEX], made)

@@ -55,9 +55,8 @@ class BackfillPlan:
         return plain_fields(self)
 
 
-@in_exact_session
-def plan(spark: SparkSession, pipeline: Pipeline, start: datetime, end: datetime) -> BackfillPlan:
-    """The plan of `backfill` with the same arguments; writes nothing."""
+def plan(pipeline: Pipeline, start: datetime, end: datetime) -> BackfillPlan:
+    """The plan of `backfill` with the same arguments; writes nothing and needs no JVM."""
     past = read_history(pipeline)
     chunks = chunks_of(pipeline, start, end, past)
     first, last = chunks[0][0], chunks[-1][1]

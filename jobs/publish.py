@@ -40,7 +40,7 @@ from jobs.validation.publishable import (
 from windowing.crash import crashpoint
 from windowing.errors import ExpectationsFailed, UsageError
 from windowing.grid.zone import micros, moment
-from windowing.ledger.acceptance import Acceptance, Rollback, parse_note
+from windowing.ledger.acceptance import Rollback, parse_note
 from windowing.ledger.changed import ChangedDays, add_to_note, list_changes, parse_changed
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import PUBLISH, LedgerEntry
@@ -92,7 +92,7 @@ def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
             kept = keep_accepted(past, held)
             acceptance = accept_failures(outcomes, accept, kept)
             changed = _find_changed(pipeline, past, editions)
-            note = _compose_note(acceptance, changed)
+            note = add_to_note(None if acceptance is None else acceptance.as_note(), changed)
             past = _record_publication(pipeline, past, subject, versions, note)
             crashpoint("publish.noted")
         result = _describe(pipeline, past, subject.run or 0, editions, held)
@@ -186,10 +186,6 @@ def _find_changed(pipeline: Pipeline, past: LedgerHistory, editions: Editions) -
     return find_changed_days(pipeline, shown, editions)
 
 
-def _compose_note(acceptance: Acceptance | None, changed: ChangedDays) -> str:
-    return add_to_note(None if acceptance is None else acceptance.as_note(), changed)
-
-
 def _describe(
     pipeline: Pipeline,
     past: LedgerHistory,
@@ -211,12 +207,12 @@ def _describe(
                 "previous": previous,
                 "entry": first.seq,
                 "at": at,
-                "watermark": _write_watermark(past, past.run_shown(name)),
+                "watermark": _write_time(past.watermark_of(past.run_shown(name))),
             }
     accepted = past.acceptance.reason if past.acceptance else None
     entry = past.published
     number, since = (None, None) if entry is None else (entry.seq, _write_time(entry.at))
-    watermark = _write_watermark(past, run)
+    watermark = _write_time(past.watermark_of(run))
     changed = None if entry is None else parse_changed(entry.note)
     days = None if changed is None else describe_changed(changed, pipeline.windows)
     held = held or {}
@@ -225,10 +221,6 @@ def _describe(
 
 def _add_changes(result: Publication, past: LedgerHistory) -> Publication:
     return replace(result, changes=list_changes(past, result.outputs))
-
-
-def _write_watermark(past: LedgerHistory, run: int | None) -> str | None:
-    return _write_time(past.watermark_of(run))
 
 
 def _write_time(us: int | None) -> str | None:

@@ -8,7 +8,7 @@ import click
 
 from jobs.cli.format import print_changed_days, print_changes, print_evolved, print_nulls, print_run
 from jobs.cli.options import TIMES, Instant, common, ordered
-from jobs.cli.spark import open_to_read, open_to_write
+from jobs.cli.spark import open_to_write
 from jobs.cli.validation import preload_expectations, validate_option, validate_written
 from jobs.console import Printer, show_progress
 from windowing.doctor.rule import name_command
@@ -116,12 +116,9 @@ def _check_range(
 
 
 def _plan(printer: Printer, pipeline: "Pipeline", start: datetime, end: datetime) -> None:
-    from jobs.sessions.profiles import TINY
-
-    session = open_to_read(TINY)
     from jobs.backfill import plan
 
-    _print_plan(printer, pipeline, plan(session, pipeline, start, end))
+    _print_plan(printer, pipeline, plan(pipeline, start, end))
 
 
 def _open_session(pipeline: "Pipeline") -> "SparkSession":

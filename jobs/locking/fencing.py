@@ -17,19 +17,20 @@ from windowing.merge.rule import REVISIONS, complete_table, output_table, publis
 from windowing.panes.rule import state_names
 from windowing.spec.pipeline import Pipeline
 from windowing.storage.control import TableError
-from windowing.storage.fence import Fenced, fence_tables
+from windowing.storage.fence import fence_tables
 
 
-def fence_pipeline(pipeline: Pipeline) -> tuple[Fenced, ...]:
+def fence_pipeline(pipeline: Pipeline) -> None:
     """Fences all tables to which an earlier holder of the lock may still commit.
 
     It can be repeated, by the same or the next holder. A table that others have put there is none.
     """
     if pipeline.name == HOME:
-        return fence_tables(map(pipeline.table, (FILES, QUARANTINE)))
-    ledger = fence_tables([pipeline.table(LEDGER)])
+        fence_tables(map(pipeline.table, (FILES, QUARANTINE)))
+        return
+    fence_tables([pipeline.table(LEDGER)])
     names = (WATERMARKS, QUALITY, *_list_open_tables(pipeline))
-    return (*ledger, *fence_tables(map(pipeline.table, names)))
+    fence_tables(map(pipeline.table, names))
 
 
 def _list_open_tables(pipeline: Pipeline) -> list[str]:

@@ -65,9 +65,14 @@ class LeaseObject:
         written = self.write(note, before)
         if written is not None:
             return written
+        # Until it is read, it may still be this holder's.
+        _NOT_ENDED.add(self.file.text)
         now = self.read()
         behind = note.behind(now.note)
-        return None if behind is None else self.write(behind, now)
+        if behind is not None:
+            return self.write(behind, now)
+        _NOT_ENDED.discard(self.file.text)
+        return None
 
     def busy(self, found: Found) -> Busy:
         """The error of whoever finds the lease held."""

@@ -64,12 +64,11 @@ class _Facts:
 class Admitted:
     """The rows of a batch with their outcomes, and the counts of these.
 
-    `columns` and `schema` are those of the source with its computed columns. `within` is the range
+    `schema` is that of the source with its computed columns. `within` is the range
     of accepted event times; None where nothing was accepted.
     """
 
     rows: DataFrame
-    columns: list[str]
     schema: T.StructType
     counts: Mapping[str, int]
     within: Range | None
@@ -124,7 +123,7 @@ def _admit_others(batch: RunContext, wider: DataFrame, find_files: FindFiles) ->
     if not suspicious and pipeline.source.event_id is None:
         # Nothing can be late or a duplicate, so rows need no comparison with others or with state.
         counts = {**_count_without_judging(facts), **facts.lost}
-        return Admitted(accept_valid_rows(checked), wider.columns, wider.schema, counts, within)
+        return Admitted(accept_valid_rows(checked), wider.schema, counts, within)
     return _judge_all(batch, checked, wider, facts.lost, suspicious=suspicious)
 
 
@@ -155,7 +154,7 @@ def _judge_all(
     judged = pin_rows(judged)
     counts = _count_outcomes(judged, pipeline)
     within = _make_range(counts.pop("low"), counts.pop("high"))
-    return Admitted(judged, wider.columns, wider.schema, {**counts, **lost}, within)
+    return Admitted(judged, wider.schema, {**counts, **lost}, within)
 
 
 def _count_without_judging(facts: _Facts) -> dict[str, int]:

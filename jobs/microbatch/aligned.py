@@ -24,7 +24,7 @@ from windowing.storage.pinned_rows import pin_rows
 from windowing.windows import aligned, whole
 from windowing.windows.gaps import list_empty_windows, shows_empty_windows
 from windowing.windows.merging import mark_touched
-from windowing.windows.neighbours import cover_needed, keep_panes_beside
+from windowing.windows.neighbours import cover_needed, keep_near
 from windowing.windows.reach import span_windows
 from windowing.windows.together import identify, spread
 
@@ -149,7 +149,7 @@ class PaneBatch:
         table = self.family.table
         before = state.panes_before(batch.spark, batch.pipeline, table, batch.stamp, needed)
         copies = spread(before, windows, joined)
-        others = keep_panes_beside(copies, fresh, windows, keys, self.within)
+        others = keep_near(copies, PANE, fresh, windows, keys, self.within)
         panes = _join_panes(fresh, others, keys, kept)
         if len(aligned.find_merges(windows, kept)) > 1:
             # Each merge would read the stored panes again.

@@ -3,8 +3,8 @@
 ledger: where its last batches ended -> files as Spark writes them, on this machine -> the stream
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 
 from jobs.foreign_errors.control_errors import Refusal, refuse_table
 from windowing.ledger.rule import LedgerExcerpt
@@ -16,25 +16,25 @@ from windowing.storage.stream_checkpoint import Checkpoint, made_checkpoint, nam
 from windowing.storage.stream_offsets import is_inside_version, move_to_end
 
 
-@contextmanager
-def checkpoint_behind(pipeline: Pipeline, past: LedgerExcerpt) -> Iterator[Checkpoint]:
+def checkpoint_behind(
+    pipeline: Pipeline, past: LedgerExcerpt
+) -> AbstractContextManager[Checkpoint]:
     """A checkpoint with which a stream goes on where the ledger ends.
 
     A batch that was begun is repeated with the rows that it had. Nobody else has the directory, and
     nothing needs it afterwards. Raises StateRefused where the ledger doesn't say where it ends.
     """
-    with made_checkpoint(compose_files(pipeline, past)) as checkpoint:
-        yield checkpoint
+    return made_checkpoint(compose_files(pipeline, past))
 
 
-@contextmanager
-def checkpoint_to_end_of_version(pipeline: Pipeline, past: LedgerExcerpt) -> Iterator[Checkpoint]:
+def checkpoint_to_end_of_version(
+    pipeline: Pipeline, past: LedgerExcerpt
+) -> AbstractContextManager[Checkpoint]:
     """A checkpoint whose next batch reads the rest of the version that the ledger ends inside of.
 
     Where a batch was begun, it is that one.
     """
-    with made_checkpoint(compose_to_end_of_version(pipeline, past)) as checkpoint:
-        yield checkpoint
+    return made_checkpoint(compose_to_end_of_version(pipeline, past))
 
 
 def ends_inside_version(past: LedgerExcerpt) -> bool:

@@ -34,7 +34,7 @@ from windowing.storage.pinned_rows import pin_rows
 from windowing.windows import aligned
 from windowing.windows.change_points import BEFORE, GROUP, list_points
 from windowing.windows.gaps import list_empty_windows, shows_empty_windows
-from windowing.windows.neighbours import is_touched, keep_panes_beside
+from windowing.windows.neighbours import is_touched, keep_near
 
 
 def emit_outputs(closing: Closing) -> dict[str, int]:
@@ -177,7 +177,7 @@ def _select_pool(closing: Closing, panes: DataFrame, window: Aligned) -> tuple[D
     newer = marked.where(F.col(PANE) >= edge)
     older = marked.where(F.col(PANE) < edge)
     touched = marked.where(F.col(TOUCHED) > 0)
-    near = keep_panes_beside(older, touched, [window], batch.keys, within)
+    near = keep_near(older, PANE, touched, [window], batch.keys, within)
     return newer.unionByName(near), within
 
 

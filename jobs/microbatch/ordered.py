@@ -17,7 +17,6 @@ from jobs.microbatch.context import RunContext
 from jobs.microbatch.outputs import Preparation, Step, prepare_replaced
 from windowing.aggregates.algebra import Algebra
 from windowing.columns import BASE, TIME
-from windowing.grid.range import Range
 from windowing.merge import frame as merges
 from windowing.merge import table as outputs
 from windowing.merge.rule import complete_table, window_columns
@@ -40,7 +39,6 @@ class EventBatch:
     """
 
     batch: RunContext
-    within: Range
     schema: T.StructType
     fresh: DataFrame
     most: int
@@ -61,15 +59,14 @@ class EventBatch:
         new = _select_admitted(batch, window, batch.stamp.on(self.fresh))
         ends = [F.min(TIME).alias("__t0"), F.max(TIME).alias("__t1")]
         reached = new.groupBy(*batch.keys).agg(*ends)
-        before = state.events_before(batch.spark, batch.pipeline, batch.stamp)
+        before = state.panes_of(batch.spark, batch.pipeline, EVENTS, batch.stamp)
         return [prepare_keys(batch, window, reached, before, self.fresh, self.schema)]
 
 
 def events_of(batch: RunContext, admitted: Admitted) -> EventBatch:
     """The batch's accepted events, reduced to the columns of the event buffer."""
     fresh = pin_rows(buffer.buffer_events(admitted.accepted, batch.pipeline))
-    within = admitted.within or Range(0, 0)
-    return EventBatch(batch, within, admitted.schema, fresh, admitted.read)
+    return EventBatch(batch, admitted.schema, fresh, admitted.read)
 
 
 def prepare_keys(

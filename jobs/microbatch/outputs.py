@@ -28,7 +28,7 @@ from windowing.spec.description import describe_window
 from windowing.spec.kinds import ON_CLOSE, Aligned, Global, Session, Window
 from windowing.storage import own_tables
 from windowing.storage.few_rows import are_few
-from windowing.windows.neighbours import keep_windows_around
+from windowing.windows.neighbours import keep_near
 from windowing.windows.reach import span_windows
 from windowing.windows.together import identify, spread
 
@@ -143,7 +143,7 @@ def _read_stored(
         return rows
     # Otherwise Spark may send all stored rows to each task, to compare few with them.
     panes = spread(recomputed.panes, aligned, [each.place for each in found])
-    return keep_windows_around(rows, panes, aligned, identify(batch.keys, aligned), within)
+    return keep_near(rows, START, panes, aligned, identify(batch.keys, aligned), within)
 
 
 def prepare_output(

@@ -89,7 +89,7 @@ def list_contributions(batch: RunContext, admitted: Admitted) -> list[_Contribut
 
 def keep_refused(batch: RunContext, admitted: Admitted) -> None:
     """Stores the refused and the partly late rows."""
-    rows = refused_rows.refused_rows(admitted.rows, admitted.columns, batch.stamp)
+    rows = refused_rows.refused_rows(admitted.rows, admitted.schema.names, batch.stamp)
     refused_rows.store_refused(rows, batch.pipeline, admitted.counts, batch.stamp)
     crashpoint("batch.refused")
 

@@ -8,7 +8,7 @@ spec, compared with the one that made the state, or an erasure -> intent -> colu
 -> panes, fragments, buffered events (overwritten whole) -> windows -> outputs -> done
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
 from json import dumps, loads
@@ -69,7 +69,8 @@ def apply_spec_change(spark: SparkSession, pipeline: Pipeline, past: Past) -> Pa
         _check_accepted(batch, events)
     if events is not None and begun is None:
         added = _select_windows(spec_difference(pipeline, past).added)
-        check_limit_of_new_windows(batch, events, past.read_version or 0, added)
+        whole = _find_whole_range(events, past.read_version or 0)
+        check_limit_of_range(batch, whole, events, added)
     past, begun = _record_intent(batch, past)
     # The change feed of an output ends where its columns change.
     keep_revisions(spark, pipeline)
@@ -114,7 +115,7 @@ def _rebuild(
     if events is not None and past.read_version is not None:
         # The watermark does not move, so no window closes by this.
         closing = Closing(batch, past.watermark, past.watermark, None)
-        rebuilt = rebuild_everything(closing, events, past.read_version)
+        rebuilt = rebuild_range(closing, _find_whole_range(events, past.read_version), events)
         recorded = read_history(pipeline)
         missed = _count_partly_late(batch, events, recorded, begun)
         accepted = count_accepted(batch) - recorded.total("accepted")
@@ -240,24 +241,6 @@ def _list_watermarks(events: DataFrame) -> list[int]:
     judged = events.where(F.col(JUDGED).isNotNull())
     rows = judged.select(F.unix_micros(JUDGED)).distinct().collect()
     return [row[0] for row in rows]
-
-
-def rebuild_everything(closing: Closing, events: DataFrame, version: int) -> dict[str, int]:
-    """Overwrites the state of `closing`'s pipeline and corrects its outputs.
-
-    `events` are all accepted events of the source at `version`. Returns the counts of the outputs.
-    """
-    return rebuild_range(closing, _find_whole_range(events, version), events)
-
-
-def check_limit_of_new_windows(
-    batch: RunContext, events: DataFrame, version: int, came: Collection[str]
-) -> None:
-    """StateRefused if an added window would have more empty windows than its limit.
-
-    `came` names the added windows. Nothing is written.
-    """
-    check_limit_of_range(batch, _find_whole_range(events, version), events, came)
 
 
 def _find_whole_range(events: DataFrame, version: int) -> TimeRange:

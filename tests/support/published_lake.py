@@ -94,10 +94,10 @@ class PublishedLake:
             self.rows.pop(window, None)
             if n is not None:
                 self.rows[window] = now
-        table = to_table(values).append_column("op", pa.array(ops, pa.string()))
+        table = to_table(values).append_column("__op", pa.array(ops, pa.string()))
         opened = plain_table.find_plain(self.output)
         assert opened is not None
-        plain_table.merge(opened, table, Clauses(IDENTITY, "op", "I", "D", "window_start", None))
+        plain_table.merge(opened, table, Clauses(IDENTITY, None))
         self.close(opened.version + 1)
 
     def close(self, version: int, *more: LedgerEntry) -> None:

@@ -283,7 +283,7 @@ def _write_stored(
     named = [*(columns or target.columns)]
     due = _leave_out_lost(changed)
     if counts.updated or counts.deleted:
-        clauses = Clauses(target.identity, OP, INSERT, DELETE, START, changed.extent)
+        clauses = Clauses(target.identity, changed.extent)
         merged = Merged(counts.updated, counts.deleted, counts.inserted)
         merge_rows(due.select([*named, OP]), output.snapshot, clauses, merged)
     elif counts.inserted:

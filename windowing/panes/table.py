@@ -14,7 +14,7 @@ from windowing.crash import crashpoint
 from windowing.grid.frame import instant
 from windowing.grid.range import Range
 from windowing.ledger import rule as ledger
-from windowing.panes.rule import BACKFILLED, EVENTS, SEEN, fragments_table
+from windowing.panes.rule import BACKFILLED, SEEN, fragments_table
 from windowing.spec.kinds import Session
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import own_tables, table_figures
@@ -106,14 +106,9 @@ def panes_before(
 
 
 def panes_of(spark: SparkSession, pipeline: Pipeline, table: str, stamp: Stamp) -> DataFrame | None:
-    """All stored panes of other batches; None if there is no state yet."""
+    """All stored panes, or events, of other batches; None if there is no state yet."""
     stored = own_tables.find(spark, pipeline.table(table), own_tables.EVERY_ROW)
     return None if stored is None else stored.where(stamp.foreign)
-
-
-def events_before(spark: SparkSession, pipeline: Pipeline, stamp: Stamp) -> DataFrame | None:
-    """All buffered events of other batches; None if there are none yet."""
-    return panes_of(spark, pipeline, EVENTS, stamp)
 
 
 def fragments_before(

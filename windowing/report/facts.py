@@ -11,6 +11,7 @@ from windowing.report.ages import Ages
 from windowing.report.alarms import Raised
 from windowing.report.rows import Refused, Rows
 from windowing.report.rule import Changed
+from windowing.source.commits import subtract
 from windowing.spec.pipeline import Pipeline
 
 
@@ -45,27 +46,27 @@ class Ran:
     @property
     def lag_us(self) -> int | None:
         """How far the watermark lies behind the arrival of the run."""
-        return _difference(self.arrival_us, self.watermark_us)
+        return subtract(self.arrival_us, self.watermark_us)
 
     @property
     def event_lag_us(self) -> int | None:
         """How far the newest accepted event lies behind the arrival of the run."""
-        return _difference(self.arrival_us, self.last_us)
+        return subtract(self.arrival_us, self.last_us)
 
     @property
     def took_us(self) -> int | None:
         """From the record of the first batch to the end of the run."""
-        return _difference(self.ended_us, self.begun_us)
+        return subtract(self.ended_us, self.begun_us)
 
     @property
     def closing_us(self) -> int | None:
         """From the last batch to the end; None where the ledger does not tell it."""
-        return _difference(self.ended_us, self.updated_us)
+        return subtract(self.ended_us, self.updated_us)
 
     @property
     def waited_us(self) -> int | None:
         """From the end of the run until every output showed it; None where one does not."""
-        return _difference(self.shown_us, self.ended_us)
+        return subtract(self.shown_us, self.ended_us)
 
 
 @dataclass(frozen=True)
@@ -282,7 +283,3 @@ class Facts:
     def total(self, count: str) -> int:
         """The sum of one count over all runs."""
         return sum(getattr(run, count) for run in self.runs)
-
-
-def _difference(later: int | None, earlier: int | None) -> int | None:
-    return None if later is None or earlier is None else later - earlier

@@ -35,7 +35,6 @@ class Arrival:
     """
 
     version: int
-    operation: str
     at_us: int | None
     files: tuple[ArrivedFile, ...]
     rows: int | None
@@ -56,7 +55,6 @@ def read_arrival(version: int, text: str, event_time: str) -> Arrival | None:
     highs = [file.high_us for file in figures if file.high_us is not None]
     return Arrival(
         version,
-        commit.operation,
         commit.at_us,
         () if rewrites else _list_files(commit),
         rows=None if commit.feed else total(file.rows for file in figures),

@@ -42,6 +42,11 @@ def read_commit(version: int, text: str, event_time: str) -> Commit:
     )
 
 
+def subtract(number: int | None, other: int | None) -> int | None:
+    """The difference, None if one of the numbers is unknown."""
+    return None if number is None or other is None else number - other
+
+
 def total(numbers: Iterable[int | None]) -> int | None:
     """The sum, None if one of the numbers is unknown."""
     sum_so_far = 0

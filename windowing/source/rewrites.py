@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from windowing.grid.range import Range, cover_known
-from windowing.source.commits import total
+from windowing.source.commits import subtract, total
 from windowing.storage.file_figures import FileFigures
 from windowing.storage.logged_commit import LoggedFile, read_commit
 
@@ -54,7 +54,7 @@ def find_rewrites(
                 Rewrite(
                     version,
                     commit.operation,
-                    _subtract(_sum_rows(touched), _sum_rows(written)),
+                    subtract(_sum_rows(touched), _sum_rows(written)),
                     cover_known(_find_times(figures) for figures in [*touched, *written]),
                 )
             )
@@ -76,10 +76,6 @@ def _apply_marks(figures: FileFigures | None, file: LoggedFile) -> FileFigures |
 
 def _sum_rows(files: Iterable[FileFigures | None]) -> int | None:
     return total(None if figures is None else figures.rows for figures in files)
-
-
-def _subtract(removed: int | None, added: int | None) -> int | None:
-    return None if removed is None or added is None else removed - added
 
 
 def _find_times(figures: FileFigures | None) -> Range | None:

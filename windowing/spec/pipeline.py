@@ -8,7 +8,6 @@ from windowing.spec.kinds import (
     Aggregate,
     Aligned,
     AnySession,
-    EventDriven,
     Expression,
     OrderDependent,
     Session,
@@ -229,11 +228,6 @@ class Pipeline:
     def chained(self) -> tuple[AnySession, ...]:
         """Sessions of both kinds."""
         return tuple(w for w in self.windows if isinstance(w, AnySession))
-
-    @property
-    def counted(self) -> tuple[EventDriven, ...]:
-        """The windows that run from their first event to their last, in event order."""
-        return tuple(w for w in self.windows if isinstance(w, EventDriven))
 
     @property
     def ordered(self) -> tuple[OrderDependent, ...]:

@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windowing.columns import DELETE, INSERT, OP, START
+
 _STORED, _CHANGED = "__stored", "__changed"
 """Numbers of rows."""
 _CHANGE = "_change_type"
@@ -18,19 +20,14 @@ _CHANGE = "_change_type"
 
 @dataclass(frozen=True)
 class Clauses:
-    """How changed rows find the rows of a table, and what is done then.
+    """How changed rows find the rows of a table. What is done then is in their column `OP`.
 
-    Those with equal `identity` are the same row; null is equal to nothing. The column `op` of a
-    changed row says whether it is one to `insert` or to `delete`; every other one is an update. An
-    inserted row is never taken for a stored one. `extent` are the least and the greatest `time` of
-    the stored rows that may match; None where there are no such bounds.
+    Those with equal `identity` are the same row; null is equal to nothing. An inserted row is never
+    taken for a stored one. `extent` are the least and the greatest start of the stored rows that
+    may match; None where there are no such bounds.
     """
 
     identity: Sequence[str]
-    op: str
-    insert: str
-    delete: str
-    time: str
     extent: tuple[int, int] | None
 
 
@@ -45,35 +42,33 @@ class Matches:
 def find_matches(stored: pa.Table, changed: pa.Table, clauses: Clauses) -> Matches:
     """The stored rows that are updated or deleted by rows of `changed`."""
     names = list(clauses.identity)
-    is_insert = pc.equal(changed[clauses.op], clauses.insert)
-    asked = _number_rows(changed.select(names), _CHANGED).filter(pc.invert(is_insert))
-    found = _number_rows(stored.select(names), _STORED).join(asked, names, join_type="inner")
+    is_insert = pc.equal(changed[OP], INSERT)
+    asked = number_rows(changed.select(names), _CHANGED).filter(pc.invert(is_insert))
+    found = number_rows(stored.select(names), _STORED).join(asked, names, join_type="inner")
     found = found.sort_by(_STORED)
     return Matches(found[_STORED].combine_chunks(), found[_CHANGED].combine_chunks())
 
 
-def count_replaced(changed: pa.Table, clauses: Clauses) -> int:
+def count_replaced(changed: pa.Table) -> int:
     """How many stored rows are to be updated or deleted."""
-    operations: list[str] = changed[clauses.op].to_pylist()
-    return len(operations) - operations.count(clauses.insert)
+    operations: list[str] = changed[OP].to_pylist()
+    return len(operations) - operations.count(INSERT)
 
 
-def replace_rows(
-    stored: pa.Table, changed: pa.Table, matches: Matches, clauses: Clauses
-) -> pa.Table:
+def replace_rows(stored: pa.Table, changed: pa.Table, matches: Matches) -> pa.Table:
     """The rows as they are afterwards, in order of their time; columns of `stored`."""
     stays = pc.invert(pc.is_in(_list_numbers(stored), value_set=matches.stored))
-    is_new = pc.not_equal(changed[clauses.op], clauses.delete)
+    is_new = pc.not_equal(changed[OP], DELETE)
     new = changed.filter(is_new).select(stored.column_names)
-    return pa.concat_tables([stored.filter(stays), new]).sort_by(clauses.time)
+    return pa.concat_tables([stored.filter(stays), new]).sort_by(START)
 
 
-def tell_feed(stored: pa.Table, changed: pa.Table, matches: Matches, clauses: Clauses) -> pa.Table:
+def tell_feed(stored: pa.Table, changed: pa.Table, matches: Matches) -> pa.Table:
     """The change feed: columns of `stored` and what has become of each row."""
     before = stored.take(matches.stored)
-    done = pc.take(changed[clauses.op], matches.changed)
-    is_deleted = pc.equal(done, clauses.delete)
-    is_insert = pc.equal(changed[clauses.op], clauses.insert)
+    done = pc.take(changed[OP], matches.changed)
+    is_deleted = pc.equal(done, DELETE)
+    is_insert = pc.equal(changed[OP], INSERT)
     after = changed.select(stored.column_names)
     updated = after.take(matches.changed).filter(pc.invert(is_deleted))
     return pa.concat_tables(
@@ -86,7 +81,8 @@ def tell_feed(stored: pa.Table, changed: pa.Table, matches: Matches, clauses: Cl
     )
 
 
-def _number_rows(rows: pa.Table, name: str) -> pa.Table:
+def number_rows(rows: pa.Table, name: str) -> pa.Table:
+    """The rows with a column of their numbers, from 0."""
     return rows.append_column(name, _list_numbers(rows))
 
 

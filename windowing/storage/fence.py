@@ -7,7 +7,6 @@ step leaves it, or is refused.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from windowing.errors import Busy
 from windowing.location import Location
@@ -19,32 +18,25 @@ OPERATION = "FENCE"
 _ATTEMPTS = 100
 
 
-@dataclass(frozen=True)
-class Fenced:
-    """A table, and the version of it that is a fence."""
-
-    table: Location
-    version: int
-
-
-def fence_tables(tables: Iterable[Location]) -> tuple[Fenced, ...]:
+def fence_tables(tables: Iterable[Location]) -> None:
     """Takes the next version of each of the tables that exists.
 
     Wherever it fails it can be repeated, by the same command or by the next one. Busy where others
     commit to a table so often that no version can be had.
     """
-    return tuple(fenced for table in tables if (fenced := _fence_table(table)) is not None)
+    for table in tables:
+        _fence_table(table)
 
 
-def _fence_table(table: Location) -> Fenced | None:
+def _fence_table(table: Location) -> None:
     for _ in range(_ATTEMPTS):
         version = newest_version(table) + 1
         if version == 0:
-            return None
+            return
         try:
             commit(table, version, OPERATION, [])
         except Busy:
             # The commit of the other one lies in front of the fence.
             continue
-        return Fenced(table, version)
+        return
     raise Busy(f"{table}: others commit to it all the time; stop them, then try again")

@@ -11,7 +11,7 @@ from delta.tables import DeltaMergeBuilder, DeltaTable
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from windowing.columns import DELETE, INSERT, OP
+from windowing.columns import DELETE, INSERT, OP, START
 from windowing.errors import TidemarkError
 from windowing.location import Location
 from windowing.storage import delta, delta_log, own_tables, table_figures
@@ -73,13 +73,13 @@ def merge_rows(changed: Rows, on: Snapshot, clauses: Clauses, due: Merged) -> No
     own_tables.check_newest(on)
     if _is_much_to_rewrite(spark, on.path, clauses):
         delta.set_property(spark, on.path, DELETION_VECTORS, "true")
-    columns = [name for name in source.columns if name != clauses.op]
+    columns = [name for name in source.columns if name != OP]
     new: dict[str, str | Column] = {f"`{name}`": f"s.`{name}`" for name in columns}
     table = DeltaTable.forPath(spark, on.path.hadoop).alias("t")
     merge = table.merge(source.alias("s"), " and ".join(_match_rows(clauses)))
-    merge = merge.whenMatchedDelete(f"s.`{clauses.op}` = '{clauses.delete}'")
+    merge = merge.whenMatchedDelete(f"s.`{OP}` = '{DELETE}'")
     merge = merge.whenMatchedUpdate(set=new)
-    merge = merge.whenNotMatchedInsert(f"s.`{clauses.op}` = '{clauses.insert}'", values=new)
+    merge = merge.whenNotMatchedInsert(f"s.`{OP}` = '{INSERT}'", values=new)
     _execute(spark, merge, on.path, due)
 
 
@@ -88,8 +88,8 @@ def _match_rows(clauses: Clauses) -> list[str]:
     conditions = []
     if clauses.extent is not None:
         low, high = map(delta.write_instant, clauses.extent)
-        conditions.append(f"t.`{clauses.time}` between {low} and {high}")
-    conditions.append(f"s.`{clauses.op}` <> '{clauses.insert}'")
+        conditions.append(f"t.`{START}` between {low} and {high}")
+    conditions.append(f"s.`{OP}` <> '{INSERT}'")
     conditions += [f"t.`{name}` = s.`{name}`" for name in clauses.identity]
     return conditions
 
@@ -106,7 +106,7 @@ def _is_much_to_rewrite(spark: SparkSession, path: Location, clauses: Clauses) -
         return False
     if clauses.extent is None:
         return True
-    found = table_figures.count_bytes(path, {clauses.time: clauses.extent})
+    found = table_figures.count_bytes(path, {START: clauses.extent})
     return found is None or found > _REWRITTEN_BYTES
 
 

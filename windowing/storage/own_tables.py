@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
+from windowing.columns import OP
 from windowing.location import Location
 from windowing.storage import delta, delta_log, plain_table, spark_internals, staged_files
 from windowing.storage.arrow_merge import Clauses
@@ -353,7 +354,7 @@ def merge_few(changed: Rows, on: Snapshot, clauses: Clauses, most: int, most_byt
     `changed` are the columns of the table and an operation, in at `most` so many rows. No more than
     `most_bytes` of its files are rewritten.
     """
-    stored = T.StructType([each for each in changed.schema.fields if each.name != clauses.op])
+    stored = T.StructType([each for each in changed.schema.fields if each.name != OP])
     plain = plain_table.find_plain(on.path)
     if plain is None or not _has_columns(plain, stored):
         return False

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from deltalake import DeltaTable, Schema
 
+from windowing.columns import OP, START
 from windowing.errors import TidemarkError
 from windowing.location import Location
 from windowing.storage.arrow_merge import (
@@ -213,19 +214,19 @@ def merge(plain: PlainTable, changed: pa.Table, clauses: Clauses) -> None:
     stored twice.
     """
     schema = plain.schema
-    fitted = _fit_types(changed, schema.append(pa.field(clauses.op, pa.string())))
+    fitted = _fit_types(changed, schema.append(pa.field(OP, pa.string())))
     with errors_explained(plain.path):
         touched = _read_touched(plain, fitted, clauses)
         stored = pa.concat_tables([schema.empty_table(), *touched.values()])
         matches = find_matches(stored, fitted, clauses)
-        _check_matches(plain, fitted, matches, clauses)
-        written = replace_rows(stored, fitted, matches, clauses)
+        _check_matches(plain, fitted, matches)
+        written = replace_rows(stored, fitted, matches)
         actions = [remove_file(file) for file in touched]
         home = plain.path
         if written.num_rows:
             actions.append(add_file(write_data_file(home, written), list_pruned(plain.table)))
         if is_true(plain.table.metadata().configuration.get(CHANGE_FEED)):
-            feed = tell_feed(stored, fitted, matches, clauses)
+            feed = tell_feed(stored, fitted, matches)
             actions.append(tell_changes(write_data_file(home / CHANGES, feed)))
         commit_actions(home, plain.table, "MERGE", actions)
 
@@ -242,11 +243,9 @@ def _read_touched(
     return found
 
 
-def _check_matches(
-    plain: PlainTable, changed: pa.Table, matches: Matches, clauses: Clauses
-) -> None:
+def _check_matches(plain: PlainTable, changed: pa.Table, matches: Matches) -> None:
     """Raises TidemarkError unless every row to change is stored, and is stored once."""
-    due = count_replaced(changed, clauses)
+    due = count_replaced(changed)
     if not due == len(matches.stored) == len(matches.stored.unique()):
         raise TidemarkError(
             f"internal error: {plain.path}: {due} stored rows were to change, and "
@@ -267,7 +266,7 @@ def can_merge(plain: PlainTable, clauses: Clauses, most_bytes: int) -> bool:
 
 
 def _bounds_of(clauses: Clauses) -> Bounds:
-    return {} if clauses.extent is None else {clauses.time: clauses.extent}
+    return {} if clauses.extent is None else {START: clauses.extent}
 
 
 def _is_compared_alike(kind: pa.DataType) -> bool:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windowing.errors import TidemarkError
-from windowing.storage.arrow_merge import tell_change
+from windowing.storage.arrow_merge import number_rows, tell_change
 
 CHANGE = "_change_type"
 """The column of a change feed that says what has become of a row."""
@@ -67,8 +67,8 @@ def compare_rows(old: pa.Table, new: pa.Table, identity: Sequence[str]) -> RowCh
     names = list(identity)
     sides = pa.concat_tables(
         [
-            _number(old.select(names), _OLD, old.num_rows),
-            _number(new.select(names), _NEW, new.num_rows),
+            number_rows(old.select(names), _OLD),
+            number_rows(new.select(names), _NEW),
         ],
         promote_options="default",
     )
@@ -114,10 +114,6 @@ def _take_sides(rows: pa.Table, places: pa.ChunkedArray, side: tuple[str, str]) 
     step, row = np.divmod(places.to_numpy(), max(rows.num_rows, 1))
     wanted = step % 2 == (side is _AFTER)
     return rows.take(pa.array(row[wanted]))
-
-
-def _number(rows: pa.Table, name: str, count: int) -> pa.Table:
-    return rows.append_column(name, pa.array(np.arange(count)))
 
 
 def find_equal_rows(one: pa.Table, other: pa.Table) -> Mask:

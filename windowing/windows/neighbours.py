@@ -66,32 +66,7 @@ def starts_next(window: Aligned, start: Column, time: Column, within: Range) -> 
     return F.lit(False) if next_start is None else start == next_start
 
 
-def keep_panes_beside(
-    before: DataFrame,
-    fresh: DataFrame,
-    windows: AlignedWindows,
-    keys: Names,
-    within: Range,
-) -> DataFrame:
-    """The stored panes that share a window with a fresh pane of the same key, and a few more.
-
-    With `emit: changes` also those that share one with the next window.
-    """
-    return _keep_near(before, PANE, fresh, windows, keys, within)
-
-
-def keep_windows_around(
-    stored: DataFrame,
-    fresh: DataFrame,
-    windows: AlignedWindows,
-    keys: Names,
-    within: Range,
-) -> DataFrame:
-    """The stored windows that contain a fresh pane of the same key, and a few more."""
-    return _keep_near(stored, START, fresh, windows, keys, within)
-
-
-def _keep_near(
+def keep_near(
     rows: DataFrame,
     time: str,
     fresh: DataFrame,
@@ -99,9 +74,11 @@ def _keep_near(
     keys: Names,
     within: Range,
 ) -> DataFrame:
-    """The `rows` of the same key whose `time` is near a fresh pane.
+    """The stored `rows` of the same key whose `time` is near a fresh pane.
 
-    They are joined by blocks of steps, so a few that need not be read may be among them.
+    By the start of their pane, these are panes that share a window with a fresh one, and with
+    `emit: changes` the next window; by the start of their window, windows that contain a fresh
+    pane. They are joined by blocks of steps, so a few that need not be read may be among them.
     """
     wide = cover_needed(windows, within)
     blocks = _add_block(fresh, PANE, windows, wide)

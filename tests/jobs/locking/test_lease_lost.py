@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -142,9 +143,9 @@ def test_a_fence_that_is_interrupted_is_written_by_the_next_one(
         first.kill()
         first.wait()
 
-    def die(names: object) -> object:
-        done = fence.fence_tables(names)
-        raise KeyboardInterrupt(done)
+    def die(names: Iterable[Location]) -> None:
+        fence.fence_tables(names)
+        raise KeyboardInterrupt
 
     with monkeypatch.context() as broken:
         broken.setattr(fencing, "fence_tables", die)

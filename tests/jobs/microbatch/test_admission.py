@@ -89,7 +89,7 @@ def test_a_first_load_has_no_late_rows(late_for_all: SmallLake) -> None:
     assert outcomes(found) == [("x", "accepted", ""), ("y", "accepted", "")]
     assert found.counts == counts(2, 2)
     assert found.within == span(-500, 900)
-    assert found.columns == ["id", "key", "ts", "value", "attr", "mark"]
+    assert found.schema.names == ["id", "key", "ts", "value", "attr", "mark"]
 
 
 def test_a_row_is_late_when_its_last_windows_ended_the_lateness_before_w(
@@ -378,7 +378,7 @@ def test_rows_that_are_no_events_are_not_read_and_lost_answers_are_counted(
     )
     assert outcomes(found) == [("1", "accepted", "")]
     assert found.counts == counts(1, 1, **{"null(source.where)": 1})
-    assert found.columns == ["id", "key", "ts", "value", "attr", "mark", "number"]
+    assert found.schema.names == ["id", "key", "ts", "value", "attr", "mark", "number"]
     assert found.within == span(1, 1)
 
 

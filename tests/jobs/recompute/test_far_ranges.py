@@ -54,7 +54,7 @@ def test_a_backfill_of_all_times_reprocesses_all_events_and_can_be_resumed(
     lab = Lab(spark, tmp_path, WINDOWS, lateness=HOUR, shows=FEW)
     lab.run([event("first", 0), event("last", 60 * 24 * 40, "b")])
     lab.run([event("late", 10), event("before the first", -60 * 24 * 50)])
-    found = plan(spark, lab.pipeline, BEGIN, END)
+    found = plan(lab.pipeline, BEGIN, END)
     ends_at(Crasher("backfill.rebuilt"), lambda: lab.backfill(micros(BEGIN), micros(END)))
     lab.backfill(micros(BEGIN), micros(END))
     assert check_range(spark, lab.pipeline, BEGIN, END).agrees

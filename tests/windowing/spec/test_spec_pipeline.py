@@ -31,6 +31,5 @@ def test_windows_are_told_apart_by_how_they_are_made() -> None:
     assert shop.aligned == (HOURLY,)
     assert shop.sessions == (VISITS,)
     assert shop.chained == (VISITS, short)
-    assert shop.counted == (PAIRS,)
     assert shop.ordered == (PAIRS, short)
     assert shop.aggregates == COUNT

@@ -36,10 +36,18 @@ from windowing.storage.version_files import list_version
 SECOND = 1_000_000
 INSTANT = pa.timestamp("us", "UTC")
 COLUMNS = pa.schema(
-    [("key", pa.string()), ("begin", INSTANT), ("n", pa.int64()), ("top", pa.list_(pa.string()))]
+    [
+        ("key", pa.string()),
+        ("window_start", INSTANT),
+        ("n", pa.int64()),
+        ("top", pa.list_(pa.string())),
+    ]
 )
-STATISTICS = {"delta.dataSkippingStatsColumns": "begin", "delta.enableChangeDataFeed": "true"}
-OP = pa.field("op", pa.string())
+STATISTICS = {
+    "delta.dataSkippingStatsColumns": "window_start",
+    "delta.enableChangeDataFeed": "true",
+}
+OP = pa.field("__op", pa.string())
 Key = tuple[str, int]
 Rows = dict[Key, int]
 
@@ -57,7 +65,7 @@ def model_of(found: pa.Table) -> Rows:
     rows = {}
     for row in found.to_pylist():
         assert row["top"] == [row["key"]] * (row["n"] % 3)
-        rows[row["key"], int(row["begin"].timestamp())] = row["n"]
+        rows[row["key"], int(row["window_start"].timestamp())] = row["n"]
     assert len(rows) == found.num_rows
     return rows
 
@@ -84,7 +92,9 @@ class Lake:
     @property
     def mirror(self) -> Mirror:
         """The mirror."""
-        return Mirror(Location(str(self.home / "published" / "t")), "p:published", ("key", "begin"))
+        return Mirror(
+            Location(str(self.home / "published" / "t")), "p:published", ("key", "window_start")
+        )
 
     @property
     def copy(self) -> DeltaTable:
@@ -123,7 +133,7 @@ class Lake:
         ]
         values = {key: self.rows[key] if n is None else n for key, n in changed.items()}
         table = rows_of(values).append_column(OP, pa.array(ops, pa.string()))
-        clauses = Clauses(["key", "begin"], "op", "I", "D", "begin", None)
+        clauses = Clauses(["key", "window_start"], None)
         plain_table.merge(self.open(), table, clauses)
         for key, n in changed.items():
             self.rows.pop(key, None)
@@ -164,7 +174,7 @@ def told(feed: list[dict[str, object]]) -> list[tuple[str, Key, int]]:
     """A feed as the model tells it."""
     found = []
     for row in feed:
-        key = (str(row["key"]), int(row["begin"].timestamp()))  # type: ignore[attr-defined]
+        key = (str(row["key"]), int(row["window_start"].timestamp()))  # type: ignore[attr-defined]
         found.append((str(row["_change_type"]), key, int(str(row["n"]))))
     return sorted(found)
 
@@ -375,7 +385,7 @@ def test_files_with_types_that_few_readers_take_are_written_anew(tmp_path: Path)
     lake.append({("a", 1): 1})
     source = rows_of({("a", 1): 2, ("b", 2): 2})
     table = DeltaTable(lake.table.text)
-    merge = table.merge(source, "t.key = s.key and t.begin = s.begin", "s", "t")
+    merge = table.merge(source, "t.key = s.key and t.window_start = s.window_start", "s", "t")
     merge.when_matched_update_all().when_not_matched_insert_all().execute()
     lake.rows = {("a", 1): 2, ("b", 2): 2}
     lake.note()

@@ -19,7 +19,7 @@ from windowing.storage.merges import Merged, merge_rows
 from windowing.storage.own_tables import Once
 from windowing.storage.plain_table import Bounds
 
-SCHEMA = "key string, event_time timestamp, n bigint"
+SCHEMA = "key string, window_start timestamp, n bigint"
 
 
 def rows_of(spark: SparkSession, *numbers: int) -> DataFrame:
@@ -30,7 +30,7 @@ def rows_of(spark: SparkSession, *numbers: int) -> DataFrame:
 
 def append_few(spark: SparkSession, path: Location, batch: int, *numbers: int) -> None:
     """Appends rows in this process."""
-    own_tables.append(rows_of(spark, *numbers), Once(path, "app", batch), "event_time", 9)
+    own_tables.append(rows_of(spark, *numbers), Once(path, "app", batch), "window_start", 9)
 
 
 def append_many(spark: SparkSession, path: Location, batch: int, *numbers: int) -> None:
@@ -74,7 +74,7 @@ def test_files_beyond_the_bounds_are_not_read(spark: SparkSession, tmp_path: Pat
     for batch in range(4):
         append_few(spark, path, batch, batch)
     third = int(datetime(2026, 1, 1, 0, 2, tzinfo=UTC).timestamp() * 1_000_000)
-    from_third = own_tables.read(spark, path, {"event_time": (third, None)})
+    from_third = own_tables.read(spark, path, {"window_start": (third, None)})
     assert numbers_in(from_third) == [2, 3]
 
 
@@ -102,9 +102,9 @@ def test_of_a_large_table_only_bounds_choose_files(
 def test_rows_of_other_types_are_not_cast(spark: SparkSession, tmp_path: Path) -> None:
     path = Location(str(tmp_path / "state"))
     append_few(spark, path, 0, 1)
-    text = rows_of(spark, 2).selectExpr("key", "event_time", "cast(n as string) as n")
+    text = rows_of(spark, 2).selectExpr("key", "window_start", "cast(n as string) as n")
     with pytest.raises(AnalysisException, match="DELTA_FAILED_TO_MERGE_FIELDS"):
-        own_tables.append(text, Once(path, "app", 1), "event_time", 9)
+        own_tables.append(text, Once(path, "app", 1), "window_start", 9)
     assert numbers_in(delta.read(spark, path)) == [1]
 
 
@@ -129,12 +129,12 @@ def test_a_foreign_commit_is_not_taken_for_an_own_one(spark: SparkSession, tmp_p
 
 def test_local_times_stay_local_where_spark_commits(spark: SparkSession, tmp_path: Path) -> None:
     path = Location(str(tmp_path / "state"))
-    local = spark.sql("select timestamp_ntz'2026-01-01 00:00' as event_time, 1L as n")
+    local = spark.sql("select timestamp_ntz'2026-01-01 00:00' as window_start, 1L as n")
     properties = {"delta.enableDeletionVectors": "true"}
     own_tables.create(spark, path, local.schema, properties)
     assert plain_table.find_plain(path) is None
-    own_tables.append(local, own_tables.open_snapshot(path), "event_time", 9)
-    assert delta.read(spark, path).dtypes == [("event_time", "timestamp_ntz"), ("n", "bigint")]
+    own_tables.append(local, own_tables.open_snapshot(path), "window_start", 9)
+    assert delta.read(spark, path).dtypes == [("window_start", "timestamp_ntz"), ("n", "bigint")]
     assert numbers_in(own_tables.read(spark, path)) == [1]
 
 
@@ -149,10 +149,10 @@ def test_rows_follow_the_version_that_was_read(
         delta.set_property(spark, path, "delta.enableDeletionVectors", "true")
     read = own_tables.open_snapshot(path)
     append_few(spark, path, 1, 2)
-    clauses = Clauses(("key",), "op", "I", "D", "event_time", None)
-    changed = rows_of(spark, 2).withColumn("op", F.lit("U"))
+    clauses = Clauses(("key",), None)
+    changed = rows_of(spark, 2).withColumn("__op", F.lit("U"))
     writes: list[Callable[[], object]] = [
-        lambda: own_tables.append(rows_of(spark, 2), read, "event_time", 9),
+        lambda: own_tables.append(rows_of(spark, 2), read, "window_start", 9),
         lambda: own_tables.append_many(rows_of(spark, 2), read),
         lambda: merge_rows(changed, read, clauses, Merged(updated=1)),
     ]
@@ -164,7 +164,7 @@ def test_rows_follow_the_version_that_was_read(
     with pytest.raises(Busy, match="another writer committed first"):
         writes[0]()
     assert numbers_in(own_tables.read(spark, path)) == [1, 2]
-    own_tables.append(rows_of(spark, 3), own_tables.open_snapshot(path), "event_time", 9)
+    own_tables.append(rows_of(spark, 3), own_tables.open_snapshot(path), "window_start", 9)
     own_tables.append_many(rows_of(spark, 4), own_tables.open_snapshot(path))
     merge_rows(changed, own_tables.open_snapshot(path), clauses, Merged(updated=1))
     assert numbers_in(own_tables.read(spark, path)) == [1, 2, 3, 4]
@@ -176,8 +176,8 @@ def test_a_merge_that_changes_other_rows_is_reported(
 ) -> None:
     path = Location(str(tmp_path / "output"))
     append_few(spark, path, 0, 1)
-    clauses = Clauses(("key",), "op", "I", "D", "event_time", None)
-    changed = rows_of(spark, 1, 2).withColumn("op", F.lit("U"))
+    clauses = Clauses(("key",), None)
+    changed = rows_of(spark, 1, 2).withColumn("__op", F.lit("U"))
     monkeypatch.setattr(merges, "_REWRITTEN_HERE_BYTES", 0)
     with pytest.raises(TidemarkError, match="to update 2 rows.* it updated 1"):
         merge_rows(changed, own_tables.open_snapshot(path), clauses, Merged(updated=2))

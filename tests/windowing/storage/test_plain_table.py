@@ -25,10 +25,10 @@ from windowing.storage.store import LocalStore
 
 SECOND = 1_000_000
 STATISTICS_OF = "delta.dataSkippingStatsColumns"
-STATISTICS = {STATISTICS_OF: "begin", "delta.enableChangeDataFeed": "true"}
+STATISTICS = {STATISTICS_OF: "window_start", "delta.enableChangeDataFeed": "true"}
 INSTANT = pa.timestamp("us", "UTC")
-COLUMNS = pa.schema([("Key", pa.string()), ("begin", INSTANT), ("n", pa.int64())])
-OP = pa.field("op", pa.string())
+COLUMNS = pa.schema([("Key", pa.string()), ("window_start", INSTANT), ("n", pa.int64())])
+OP = pa.field("__op", pa.string())
 Stored = dict[tuple[str, int], int]
 
 
@@ -66,7 +66,7 @@ def append(path: Location, *rows: tuple[str, int, int]) -> None:
 def read(path: Location) -> list[tuple[str, int, int]]:
     """All rows in order."""
     table = DeltaTable(path.text).to_pyarrow_table()
-    begins = table["begin"].cast(pa.int64()).to_pylist()
+    begins = table["window_start"].cast(pa.int64()).to_pylist()
     found = zip(table["Key"].to_pylist(), begins, table["n"].to_pylist(), strict=True)
     return sorted((key, begin // SECOND, n) for key, begin, n in found)
 
@@ -75,7 +75,7 @@ def read_feed(path: Location) -> list[tuple[str, str, int, int]]:
     """The changes that the newest version made, in order."""
     newest = DeltaTable(path.text).version()
     feed = pa.table(DeltaTable(path.text).load_cdf(starting_version=newest).read_all())
-    begins = feed["begin"].cast(pa.int64()).to_pylist()
+    begins = feed["window_start"].cast(pa.int64()).to_pylist()
     columns = (feed["_change_type"].to_pylist(), feed["Key"].to_pylist(), begins)
     found = zip(*columns, feed["n"].to_pylist(), strict=True)
     return sorted((kind, key, begin // SECOND, n) for kind, key, begin, n in found)
@@ -84,7 +84,7 @@ def read_feed(path: Location) -> list[tuple[str, str, int, int]]:
 def clauses(extent: tuple[int, int] | None) -> Clauses:
     """Rows are the same with equal key and begin; `extent` is in seconds."""
     within = None if extent is None else (extent[0] * SECOND, extent[1] * SECOND)
-    return Clauses(("Key", "begin"), "op", "I", "D", "begin", within)
+    return Clauses(("Key", "window_start"), within)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_what_is_no_table_is_not_plain(tmp_path: Path) -> None:
 
 def files_within(path: Location, low: int | None, high: int | None) -> list[str]:
     """The names of the files that may have a begin from `low` to `high`, in microseconds."""
-    found = plain_table.list_files(open_plain(path), {"begin": (low, high)})
+    found = plain_table.list_files(open_plain(path), {"window_start": (low, high)})
     assert found is not None
     assert all(file.bytes == (path / file.name).local.stat().st_size for file in found)
     return sorted(file.name for file in found)
@@ -287,7 +287,7 @@ def can_merge(
     path: Location, most_bytes: int = 1_000_000, identity: tuple[str, ...] = ("Key",)
 ) -> bool:
     """Whether rows that are the same by `identity` may be merged."""
-    by = Clauses(identity, "op", "I", "D", "begin", (0, SECOND))
+    by = Clauses(identity, (0, SECOND))
     return plain_table.can_merge(open_plain(path), by, most_bytes)
 
 
@@ -304,16 +304,16 @@ def test_only_files_within_the_extent_count_as_rewritten(tmp_path: Path) -> None
 
 def read_begin(file: Location) -> int:
     """The begin of the only row of a file."""
-    (begin,) = pq.read_table(file.local)["begin"].cast(pa.int64()).to_pylist()
+    (begin,) = pq.read_table(file.local)["window_start"].cast(pa.int64()).to_pylist()
     return int(begin)
 
 
 def test_numbers_with_a_point_are_left_to_spark(tmp_path: Path) -> None:
     """Spark takes NaN for equal to itself."""
-    columns = pa.schema([("Key", pa.float64()), ("begin", INSTANT), ("n", pa.int64())])
+    columns = pa.schema([("Key", pa.float64()), ("window_start", INSTANT), ("n", pa.int64())])
     DeltaTable.create(str(tmp_path / "t"), columns)
     assert not can_merge(Location(str(tmp_path / "t")))
-    assert can_merge(Location(str(tmp_path / "t")), identity=("n", "begin"))
+    assert can_merge(Location(str(tmp_path / "t")), identity=("n", "window_start"))
 
 
 def test_files_with_times_as_nanoseconds_are_merged_too(tmp_path: Path) -> None:
@@ -328,7 +328,9 @@ def test_files_with_times_as_nanoseconds_are_merged_too(tmp_path: Path) -> None:
     assert read(path) == [("a", 0, 5), ("a", 250_000_000_000, 1)]
 
 
-@pytest.mark.parametrize("properties", [STATISTICS, {}, {STATISTICS_OF: "begin,Key"}], ids=str)
+@pytest.mark.parametrize(
+    "properties", [STATISTICS, {}, {STATISTICS_OF: "window_start,Key"}], ids=str
+)
 def test_texts_stay_texts_that_readers_filter_by(
     tmp_path: Path, properties: Mapping[str, str]
 ) -> None:
@@ -354,11 +356,11 @@ def test_rows_between_two_milliseconds_are_found(tmp_path: Path, begin: int) -> 
         if n == 1:
             plain_table.append(open_plain(path), rows)
         else:
-            within = Clauses(("Key", "begin"), "op", "I", "D", "begin", (begin, begin + 1))
+            within = Clauses(("Key", "window_start"), (begin, begin + 1))
             changed = rows.append_column(OP, pa.array(["U", "D"]))
             plain_table.merge(open_plain(path), changed, within)
     table = DeltaTable(path.text).to_pyarrow_table()
-    assert table["begin"].cast(pa.int64()).to_pylist() == [begin]
+    assert table["window_start"].cast(pa.int64()).to_pylist() == [begin]
     assert table["n"].to_pylist() == [2]
 
 

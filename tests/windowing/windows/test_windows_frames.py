@@ -13,13 +13,14 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windowing.aggregates.algebra import Part, rows_part
+from windowing.columns import PANE
 from windowing.grid.range import Range
 from windowing.grid.rule import Grid
 from windowing.spec.duration import MINUTE
 from windowing.spec.kinds import CHANGES, Cumulate, OutputPolicy, Sliding, Tumbling
 from windowing.windows import aligned, change_points, session, whole
 from windowing.windows.gaps import list_empty_windows
-from windowing.windows.neighbours import is_touched, keep_panes_beside
+from windowing.windows.neighbours import is_touched, keep_near
 
 KEYS = ["key"]
 TEN = Tumbling("t", Grid(10 * MINUTE), ())
@@ -234,9 +235,9 @@ def test_stored_panes_beside_a_fresh_one_share_its_key_and_neighbourhood(
     spark: SparkSession,
 ) -> None:
     fresh = panes(spark).where("key = 'a' and rows = 1")
-    found = keep_panes_beside(panes(spark), fresh, [TEN], KEYS, HOUR)
+    found = keep_near(panes(spark), PANE, fresh, [TEN], KEYS, HOUR)
     assert rows_of(found, "key", "pane_start") == [("a", 0)]
-    found = keep_panes_beside(panes(spark), fresh, [TWENTY], KEYS, HOUR)
+    found = keep_near(panes(spark), PANE, fresh, [TWENTY], KEYS, HOUR)
     assert rows_of(found, "key", "pane_start") == [("a", 0), ("a", 10)]
 
 

@@ -11,13 +11,13 @@ from pyspark.sql import functions as F
 
 from tests.windowing.windows.test_windows_blocks import draw_panes, frame_of, kept
 from windowing.aggregates.algebra import Part, rows_part
-from windowing.columns import WINDOW
+from windowing.columns import PANE, START, WINDOW
 from windowing.grid.range import Range
 from windowing.grid.rule import Grid
 from windowing.spec.duration import DAY, HOUR, MINUTE
 from windowing.spec.kinds import Aligned, Cumulate, Sliding, Tumbling
 from windowing.windows import aligned
-from windowing.windows.neighbours import cover_needed, keep_panes_beside, keep_windows_around
+from windowing.windows.neighbours import cover_needed, keep_near
 from windowing.windows.together import identify, spread
 
 pytestmark = pytest.mark.slow
@@ -79,16 +79,14 @@ def test_panes_and_windows_near_fresh_ones_are_found_for_each_window(spark: Spar
     fresh_copies = spread(fresh, WINDOWS, range(len(WINDOWS)))
     copies = spread(before, WINDOWS, places)
     starts = copies.withColumnRenamed("pane_start", "window_start")
-    found = find(
-        keep_panes_beside(copies, fresh_copies, WINDOWS, keys, within), WINDOW, "pane_start"
-    )
+    found = find(keep_near(copies, PANE, fresh_copies, WINDOWS, keys, within), WINDOW, "pane_start")
     around = find(
-        keep_windows_around(starts, fresh_copies, WINDOWS, keys, within), WINDOW, "window_start"
+        keep_near(starts, START, fresh_copies, WINDOWS, keys, within), WINDOW, "window_start"
     )
     assert around == found
     expected: set[tuple[str, int, datetime]] = set()
     for place in places:
-        alone = keep_panes_beside(before, fresh, [WINDOWS[place]], ["key"], within)
+        alone = keep_near(before, PANE, fresh, [WINDOWS[place]], ["key"], within)
         expected |= {(key, place, at) for key, at in find(alone, "pane_start")}
     # A few more may be found, because the farthest blocks of any window count for all.
     assert found >= expected
