@@ -160,7 +160,6 @@ FEW = (
     ["doctor"],
     ["recover"],
     ["explain"],
-    ["backfill", *RANGE, "--dry-run"],
 )
 
 
