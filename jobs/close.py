@@ -100,13 +100,11 @@ def check_published(pipeline: Pipeline, past: LedgerHistory, until_us: int) -> N
     if past.published is None:
         return
     shown = past.published.versions
-    newest = {
-        window.name: newest_version(pipeline.table(window.name))
-        for window in frozen_windows(pipeline)
-    }
+    windows = frozen_windows(pipeline)
+    newest = {each.name: newest_version(pipeline.table(each.name)) for each in windows}
     editions = list_editions(pipeline, newest)
     differing = []
-    for window in frozen_windows(pipeline):
+    for window in windows:
         seen = shown.get(window.name)
         first_us = find_first_changed_end(pipeline, window, seen, editions[window.name])
         if first_us is not None and first_us <= until_us:

@@ -64,8 +64,8 @@ class _Facts:
 class Admitted:
     """The rows of a batch with their outcomes, and the counts of these.
 
-    `schema` is that of the source with its computed columns. `within` is the range
-    of accepted event times; None where nothing was accepted.
+    `schema` is that of the source with its computed columns. `within` is the range of accepted
+    event times; None where nothing was accepted.
     """
 
     rows: DataFrame

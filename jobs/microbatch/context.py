@@ -73,7 +73,8 @@ class RunContext:
     def read_complete_before(self, window: Window) -> DataFrame:
         """`read_complete` as it was before what is repeated; as it is now where nothing is.
 
-        An interrupted attempt may have written the output, and not yet the restated rows of it.
+        An interrupted attempt may have written the output, and not yet the restated rows of it. And
+        its own sessions would make the events late that they were made of.
         """
         before = self.versions_before
         if before is None:
