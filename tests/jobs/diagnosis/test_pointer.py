@@ -41,10 +41,9 @@ def test_a_pointer_is_not_replaced_by_one_of_an_earlier_step(shared_home: Locati
     assert read_pointer(trips).step == 7
 
 
-def test_a_pointer_that_changes_meanwhile_is_read_again(
-    s3_home: Location, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    trips, replace = load_pipeline(describe_trips(s3_home)), S3Store.replace
+def publish_before_the_next_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another command writes publication 9 when the next pointer is to be replaced."""
+    replace = S3Store.replace
 
     def replace_late(store: S3Store, file: Location, content: bytes, tag: str | None) -> str | None:
         monkeypatch.setattr(S3Store, "replace", replace)
@@ -52,6 +51,13 @@ def test_a_pointer_that_changes_meanwhile_is_read_again(
         return replace(store, file, content, tag)
 
     monkeypatch.setattr(S3Store, "replace", replace_late)
+
+
+def test_a_pointer_that_changes_meanwhile_is_read_again(
+    s3_home: Location, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trips = load_pipeline(describe_trips(s3_home))
+    publish_before_the_next_write(monkeypatch)
     with pytest.raises(Busy, match="another command has published since"):
         advance_pointer(trips, copy_of(5), 5)
     assert read_pointer(trips).step == 9
@@ -69,15 +75,9 @@ def test_a_pointer_that_is_rebuilt_replaces_any_other(shared_home: Location) -> 
 def test_a_pointer_that_changes_while_it_is_rebuilt_stays(
     s3_home: Location, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trips, replace = load_pipeline(describe_trips(s3_home)), S3Store.replace
+    trips = load_pipeline(describe_trips(s3_home))
     replace_pointer(trips, copy_of(5))
-
-    def replace_late(store: S3Store, file: Location, content: bytes, tag: str | None) -> str | None:
-        monkeypatch.setattr(S3Store, "replace", replace)
-        store.write(file, copy_of(9))
-        return replace(store, file, content, tag)
-
-    monkeypatch.setattr(S3Store, "replace", replace_late)
+    publish_before_the_next_write(monkeypatch)
     with pytest.raises(Busy, match="another command has published meanwhile"):
         replace_pointer(trips, copy_of(5))
     assert read_pointer(trips).step == 9
