@@ -39,11 +39,19 @@ class _OpenTable:
 
 @dataclass(frozen=True)
 class _Command:
-    """What a command knows, by the paths of tables; of a directory in `noted` it knows them all."""
+    """What a command knows, by the paths of tables; of a lake in `noted` it knows them all."""
 
     tables: dict[Location, _OpenTable] = field(default_factory=dict)
     versions: dict[Location, int] = field(default_factory=dict)
     noted: set[Location] = field(default_factory=set)
+
+    def knows_place(self, path: Location) -> bool:
+        """Whether a table at `path` would be among those that were noted.
+
+        They are those of a lake and of the directories in it, without hidden ones.
+        """
+        home = path.parent
+        return home in self.noted or (home.name[:1] != "_" and home.parent in self.noted)
 
 
 _command: ContextVar[_Command | None] = ContextVar("command", default=None)
@@ -159,7 +167,6 @@ def note_tables(directory: Location) -> None:
         return
     for name, version in copies.find_versions(directory).items():
         note_version(directory / name, version)
-        command.noted.add((directory / name).parent)
     command.noted.add(directory)
 
 
@@ -188,7 +195,7 @@ def find_current_version(path: Location) -> int | None:
     command = _command.get()
     if command is None or path.is_local or path.is_in_catalog:
         return None
-    return command.versions.get(path, -1 if path.parent in command.noted else None)
+    return command.versions.get(path, -1 if command.knows_place(path) else None)
 
 
 def read_commit_text(path: Location, version: int) -> str | None:

@@ -193,7 +193,10 @@ def test_a_command_works_on_what_it_began_with(table: Location, s3_proxy: Faulty
         s3_proxy.plan()
         assert newest_version(table) == 3
         assert not has_commit(table.parent / "other")
+        assert not has_commit(table.parent / "published" / "hourly"), "no directory of it had one"
         assert not s3_proxy.counts, "what it knows it does not ask for"
+        assert not has_commit(table.parent / "_hidden" / "hourly")
+        assert s3_proxy.counts.total() == 1, "tables in a hidden directory are none of those noted"
         assert list_runs(table) == [0, 1, 2]
         with pytest.raises(Busy, match="another writer committed first"):
             control.append_rows(table, SCHEMA, [{"run": 4, "counts": {}}], 3)
