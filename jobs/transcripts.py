@@ -28,10 +28,11 @@ from windowing.report.text import moment_or_none, plain, plain_fields
 from windowing.rows import column_named
 from windowing.storage import delta, delta_log, own_tables
 from windowing.storage.kept_open import has_commit
+from windowing.storage.table_properties import CHANGE_FEED
 from windowing.transcripts.document import WATERMARK, Erasing, Step
 from windowing.transcripts.load import FINALITY, Play
 
-_WITH_FEED = {"delta.enableChangeDataFeed": "true"}
+_WITH_FEED = {CHANGE_FEED: "true"}
 """The properties of the source, which a spec with `changes: feed` needs."""
 AT_ONCE = 3
 """How many transcripts are played at the same time."""

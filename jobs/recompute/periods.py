@@ -35,6 +35,7 @@ from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta, own_tables, upkeep
 from windowing.storage.kept_open import has_commit
+from windowing.storage.table_properties import LONG_KEPT_FILES
 
 
 def frozen_windows(pipeline: Pipeline) -> tuple[Window, ...]:
@@ -122,7 +123,7 @@ def _create_restated(spark: SparkSession, target: Target) -> None:
     stored = own_tables.schema(spark, target.path)
     wanted = restated_schema(T.StructType([stored[name] for name in target.columns]))
     # Versions of both tables belong together, so their files are kept as long.
-    properties = {**delta.properties(wanted), **outputs.KEPT_FILES}
+    properties = {**delta.properties(wanted), **LONG_KEPT_FILES}
     is_left = has_commit(path) and own_tables.size(spark, path)[0] == 0
     if is_left and own_tables.schema(spark, path) != wanted:
         delta.replace(spark, path, wanted, properties)

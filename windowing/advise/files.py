@@ -26,6 +26,7 @@ from windowing.spec.words import join_names, quote_value, suggest_name
 from windowing.storage.control import TableError, errors_explained, open_delta, open_to_read
 from windowing.storage.files import locate_uri
 from windowing.storage.footers import open_parquet
+from windowing.storage.table_properties import COLUMN_MAPPING
 
 _INTEGERS = ("long", "integer", "short", "byte")
 _NAIVE = ("timestamp_ntz", "date")
@@ -80,7 +81,7 @@ def _read_types(path: Location) -> dict[str, str]:
         with errors_explained(path):
             table = open_to_read(path) or open_delta(path)
             fields = json.loads(table.schema().to_json())["fields"]
-            mode = table.metadata().configuration.get("delta.columnMapping.mode", "none")
+            mode = table.metadata().configuration.get(COLUMN_MAPPING, "none")
     except TableError as error:
         raise NeedsSpark("its log is one that delta-rs can't read") from error
     if mode != "none":

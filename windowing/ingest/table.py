@@ -28,8 +28,9 @@ from windowing.ingest.rule import (
 from windowing.location import Location
 from windowing.storage import compaction, control, delta, own_tables, staged_files, upkeep
 from windowing.storage.commit_file import superseded
+from windowing.storage.table_properties import CHANGE_FEED
 
-_NEW_TABLE = {"delta.enableChangeDataFeed": "true"}
+_NEW_TABLE = {CHANGE_FEED: "true"}
 """What a source table is created with, so that corrections in it can be followed."""
 _MOST_FILES = 50
 """How many files a record may have, of which each ingest opens all."""

@@ -32,9 +32,7 @@ from windowing.storage.merges import Merged, merge_rows
 from windowing.storage.own_tables import Rows, Snapshot
 from windowing.storage.pinned_rows import pin_rows
 from windowing.storage.plain_table import Bounds
-
-KEPT_FILES = {"delta.deletedFileRetentionDuration": "interval 30 days"}
-"""The property that says how long files stay that no newest version needs."""
+from windowing.storage.table_properties import CHANGE_FEED, LONG_KEPT_FILES
 
 
 @dataclass(frozen=True)
@@ -116,8 +114,8 @@ def recreate_table(spark: SparkSession, target: Target, schema: T.StructType) ->
 def _build_properties(target: Target, schema: T.StructType) -> dict[str, str]:
     return {
         **delta.properties(schema),
-        "delta.enableChangeDataFeed": str(target.change_feed).lower(),
-        **KEPT_FILES,
+        CHANGE_FEED: str(target.change_feed).lower(),
+        **LONG_KEPT_FILES,
     }
 
 

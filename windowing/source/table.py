@@ -34,7 +34,7 @@ from windowing.storage import delta, delta_log
 from windowing.storage.files import read_commit_text
 from windowing.storage.logged_commit import may_delete_files
 from windowing.storage.table_figures import list_file_figures
-from windowing.storage.table_properties import CHANGE_FEED, is_true
+from windowing.storage.table_properties import CHANGE_FEED, STORED_NAME, is_true
 
 KEY_TYPES = (T.StringType, *INTEGERS, T.BooleanType, T.DateType, T.TimestampType, T.DecimalType)
 """The types of the values that rows are told apart by: those of keys, and those to erase."""
@@ -354,7 +354,7 @@ def _has_bounds(field: T.StructField) -> bool:
     The least and the greatest text need not be the first and the last time. A column that is stored
     under another name has its statistics under that one.
     """
-    stored_name = field.metadata.get("delta.columnMapping.physicalName", field.name)
+    stored_name = field.metadata.get(STORED_NAME, field.name)
     return isinstance(field.dataType, T.TimestampType) and stored_name == field.name
 
 

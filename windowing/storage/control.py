@@ -50,16 +50,16 @@ from windowing.storage.next_commit import check_next, commit_next, list_pruned
 from windowing.storage.plain_log import is_plain
 from windowing.storage.s3_settings import read_s3_settings
 from windowing.storage.system_errors import find_cause_to_show, find_system_error
+from windowing.storage.table_properties import CHECKPOINT_INTERVAL, WITH_STATISTICS
 
 Row = Mapping[str, Any]
 
-_INTERVAL = "delta.checkpointInterval"
 
 _PROPERTIES = {
     # Text gets no statistics, so that no log contains a value of a row.
-    "delta.dataSkippingStatsColumns": "run",
+    WITH_STATISTICS: "run",
     # A checkpoint of the log costs more than it saves while a table has few commits.
-    _INTERVAL: "50",
+    CHECKPOINT_INTERVAL: "50",
 }
 """The properties that a control table is created with."""
 
@@ -314,7 +314,7 @@ def commit_actions(
     """
     commit_next(path, table, operation, actions)
     number = table.version() + 1
-    interval = table.metadata().configuration.get(_INTERVAL, "100")
+    interval = table.metadata().configuration.get(CHECKPOINT_INTERVAL, "100")
     if number % int(interval) == 0:
         checkpoint_log(path, number)
 

@@ -16,9 +16,15 @@ from windowing.location import Location
 from windowing.storage import delta_log, spark_internals
 from windowing.storage.kept_open import has_commit
 from windowing.storage.permission import check_permission
-from windowing.storage.table_properties import TYPE_WIDENING, is_true
+from windowing.storage.table_properties import (
+    CHECKPOINT_INTERVAL,
+    COLUMN_MAPPING,
+    LOCAL_TIMES,
+    TYPE_WIDENING,
+    WITH_STATISTICS,
+    is_true,
+)
 
-_MAPPING = "delta.columnMapping.mode"
 _ODD = re.compile(r"[ ,;{}()\n\t=]")
 """What a column's name may contain only where Delta maps columns."""
 
@@ -142,13 +148,13 @@ def properties(schema: T.StructType) -> dict[str, str]:
             pruned.append(field.name)
     found = {
         # Statistics of keys are left out, so that no log contains the values of one.
-        "delta.dataSkippingStatsColumns": ",".join(pruned),
+        WITH_STATISTICS: ",".join(pruned),
         # Whoever opens a table reads the commits since the last checkpoint of its log. That is
         # Delta's own interval; that of delta-rs is 100.
-        "delta.checkpointInterval": "10",
+        CHECKPOINT_INTERVAL: "10",
     }
     if any(_ODD.search(name) for name in _field_names(schema)):
-        found[_MAPPING] = "name"
+        found[COLUMN_MAPPING] = "name"
     return found
 
 
@@ -194,11 +200,11 @@ def widen_names(spark: SparkSession, path: Location, schema: T.StructType) -> No
 
     A table that does not exist yet, or that maps its columns already, stays as it is.
     """
-    if _MAPPING not in properties(schema):
+    if COLUMN_MAPPING not in properties(schema):
         return
-    if not has_commit(path) or delta_log.setting(spark, path, _MAPPING) in ("name", "id"):
+    if not has_commit(path) or delta_log.setting(spark, path, COLUMN_MAPPING) in ("name", "id"):
         return
-    set_property(spark, path, _MAPPING, "name")
+    set_property(spark, path, COLUMN_MAPPING, "name")
 
 
 def set_property(spark: SparkSession, path: Location, name: str, value: str) -> None:
@@ -221,7 +227,7 @@ def follow_types(spark: SparkSession, path: Location, wanted: Mapping[str, T.Dat
         set_property(spark, path, TYPE_WIDENING, "true")
     if any("timestamp_ntz" in kind.simpleString() for kind in behind.values()):
         # Delta enables this one by itself for new tables only.
-        set_property(spark, path, "delta.feature.timestampNtz", "supported")
+        set_property(spark, path, LOCAL_TIMES, "supported")
     for name, kind in behind.items():
         with delta_log.committing(spark, path):
             spark.sql(f"alter table {path.sql} alter column {name} type {kind.simpleString()}")

@@ -44,7 +44,13 @@ from windowing.storage.next_commit import check_next, choose_pruned
 from windowing.storage.plain_table import PlainTable
 from windowing.storage.row_changes import RowChanges, compare_rows
 from windowing.storage.store import store_of
-from windowing.storage.table_properties import CHANGE_FEED, is_true
+from windowing.storage.table_properties import (
+    CHANGE_FEED,
+    CHECKPOINT_INTERVAL,
+    LONG_KEPT_FILES,
+    WITH_STATISTICS,
+    is_true,
+)
 from windowing.storage.version_changes import find_told_changes
 from windowing.storage.version_files import (
     PlainFile,
@@ -58,9 +64,8 @@ from windowing.storage.version_files import (
 _AT_ONCE = 8
 OPERATION = "PUBLISH"
 """The operation that the history of a mirror shows."""
-_TAKEN = ("delta.dataSkippingStatsColumns", "delta.checkpointInterval", CHANGE_FEED)
+_TAKEN = (WITH_STATISTICS, CHECKPOINT_INTERVAL, CHANGE_FEED)
 """The properties that a mirror has of its original."""
-_KEPT = {"delta.deletedFileRetentionDuration": "interval 30 days"}
 
 
 @dataclass(frozen=True)
@@ -380,7 +385,7 @@ def _has_feed(wanted: VersionFiles) -> bool:
 
 
 def _choose_settings(settings: Mapping[str, str]) -> dict[str, str]:
-    return {name: settings[name] for name in _TAKEN if name in settings} | _KEPT
+    return {name: settings[name] for name in _TAKEN if name in settings} | LONG_KEPT_FILES
 
 
 def _add(files: Sequence[ParquetFile], pruned: Sequence[str]) -> list[Action]:

@@ -11,8 +11,7 @@ from windowing.location import Location
 from windowing.storage.commit_file import Action, commit, superseded
 from windowing.storage.kept_open import find_next_version, note_version
 from windowing.storage.permission import check_permission
-
-_PRUNED = "delta.dataSkippingStatsColumns"
+from windowing.storage.table_properties import WITH_STATISTICS
 
 
 def check_next(path: Location, version: int) -> None:
@@ -46,5 +45,5 @@ def list_pruned(table: DeltaTable) -> list[str]:
 
 def choose_pruned(settings: Mapping[str, str], names: Sequence[str]) -> list[str]:
     """The same of a table with these properties and columns."""
-    allowed = settings.get(_PRUNED)
+    allowed = settings.get(WITH_STATISTICS)
     return [*names] if allowed is None else [*allowed.split(",")]

@@ -10,26 +10,35 @@ from datetime import timedelta
 
 from deltalake import DeltaTable
 
-from windowing.storage.table_properties import CHANGE_FEED, DELETION_VECTORS, is_true
+from windowing.storage.table_properties import (
+    CHANGE_FEED,
+    CHECKPOINT_INTERVAL,
+    DELETION_VECTORS,
+    FILES_KEPT,
+    LOCAL_TIMES,
+    LOG_KEPT,
+    WITH_STATISTICS,
+    is_true,
+)
 
 _FEATURES = {"appendOnly", "changeDataFeed", "invariants", "timestampNtz"}
 """Table features that Delta lists for tables to which it writes as to one without features."""
 PROPERTIES = {
-    "delta.checkpointInterval",
-    "delta.dataSkippingStatsColumns",
-    "delta.deletedFileRetentionDuration",
+    CHECKPOINT_INTERVAL,
+    WITH_STATISTICS,
+    FILES_KEPT,
     CHANGE_FEED,
     DELETION_VECTORS,
-    "delta.feature.timestampNtz",
-    "delta.logRetentionDuration",
+    LOCAL_TIMES,
+    LOG_KEPT,
 }
 """Properties that delta-rs follows, or that don't matter to a writer."""
 _OWN = "tidemark."
 """How Tidemark's own properties begin, which no writer follows."""
-_TIMES_KEPT = ("delta.deletedFileRetentionDuration", "delta.logRetentionDuration")
+_TIMES_KEPT = (FILES_KEPT, LOG_KEPT)
 _MORE_THAN_A_TYPE = re.compile(r'"nullable":false|"metadata":\{(?!\}|"comment":"[^"]*"\})')
 _ANY_TIME = "interval 30 days"
-_FILES_KEPT, _FILES_KEPT_BY_DEFAULT = _TIMES_KEPT[0], "interval 1 week"
+_FILES_KEPT_BY_DEFAULT = "interval 1 week"
 _SIMPLE_TIME = re.compile(r"interval (\d+) (hour|day|week)s?")
 """How a time is written that delta-rs reads as Spark does. It takes others for its own default."""
 
@@ -55,7 +64,7 @@ def find_file_retention(settings: Mapping[str, str]) -> timedelta | None:
 
     None where they say it in another way than most do.
     """
-    found = _SIMPLE_TIME.fullmatch(settings.get(_FILES_KEPT, _FILES_KEPT_BY_DEFAULT))
+    found = _SIMPLE_TIME.fullmatch(settings.get(FILES_KEPT, _FILES_KEPT_BY_DEFAULT))
     return None if found is None else timedelta(**{f"{found[2]}s": int(found[1])})
 
 

@@ -9,8 +9,7 @@ from windowing.location import Location
 from windowing.storage import delta_log
 from windowing.storage.log_lines import LOG
 from windowing.storage.store import StoredFile, store_of
-
-LOG_KEPT, _FILES_KEPT = "delta.logRetentionDuration", "delta.deletedFileRetentionDuration"
+from windowing.storage.table_properties import FILES_KEPT, LOG_KEPT
 
 
 def has_older_files(path: Location, moment: datetime) -> bool:
@@ -78,7 +77,7 @@ def keep_longer(spark: SparkSession, path: Location, time: timedelta) -> None:
 
 def _set_retention(spark: SparkSession, path: Location, files: timedelta, log: timedelta) -> None:
     """Sets both at once, because Delta keeps no log for less time than files."""
-    files_kept = f"'{_FILES_KEPT}' = 'interval {files.days} days'"
+    files_kept = f"'{FILES_KEPT}' = 'interval {files.days} days'"
     log_kept = f"'{LOG_KEPT}' = 'interval {log.days} days'"
     with delta_log.committing(spark, path):
         spark.sql(f"alter table {path.sql} set tblproperties ({files_kept}, {log_kept})")

@@ -30,12 +30,12 @@ from windowing.storage.file_rows import fit_columns
 from windowing.storage.files import locate_uri
 from windowing.storage.footers import ParquetFile, describe_parquet, open_parquet, read_footer
 from windowing.storage.store import store_of
+from windowing.storage.table_properties import STORED_NAME
 
 _PLAIN = ".plain"
 """What the name of a file has that was written anew because of its types."""
 _AT_ONCE = 200_000
 """How many rows of a file that is written anew are in memory at once."""
-_PHYSICAL = "delta.columnMapping.physicalName"
 _PLAINEST = {"metadata": {}, "nullable": True, "containsNull": True, "valueContainsNull": True}
 """What a column or a nested one is in a copy, where it is described at all."""
 
@@ -132,7 +132,7 @@ def _drop_notes(path: Location, schema_json: str) -> str:
 
 def _check_names(path: Location, value: object) -> None:
     if isinstance(value, dict):
-        physical = value.get("metadata", {}).get(_PHYSICAL)
+        physical = value.get("metadata", {}).get(STORED_NAME)
         if physical not in (None, value.get("name")):
             raise TableError(path, "the table feature columnMapping is not supported")
         for each in value.values():
