@@ -25,6 +25,7 @@ from jobs.validation.validated import (
     count_overflows,
     depends_on_state,
     digest_basis,
+    list_reopened,
     name_site,
     recorded_facts,
 )
@@ -161,16 +162,22 @@ def _list_overflows(
     """A failed outcome for each output that lacks a sum, because it overflowed its type.
 
     Overflows are counted since the published versions. An output passes again once no null of its
-    sums is due to one.
+    sums is due to one. What a reopened period shows may have such a null, however long ago the sum
+    overflowed.
     """
     outcomes: list[Outcome] = []
-    for name, times in count_overflows(batch.pipeline, past, subject).items():
-        if name not in outputs:
+    counted = count_overflows(batch.pipeline, past, subject)
+    reopened = list_reopened(batch.pipeline, past, subject)
+    for name in outputs:
+        if name not in counted and name not in reopened:
             continue
         reason = _find_lost_sums(batch, outputs[name], batch.pipeline.window(name), past, subject)
         if reason is not None:
-            detail = f"{times} times since the last publication a window's sum left its type"
-            outcomes.append(_overflow_outcome(name, times, f"{detail}{reason}"))
+            times = counted.get(name)
+            detail = "while a period was closed a window's sum left its type"
+            if times is not None:
+                detail = f"{times} times since the last publication a window's sum left its type"
+            outcomes.append(_overflow_outcome(name, times or 1, f"{detail}{reason}"))
     return outcomes
 
 
@@ -179,8 +186,9 @@ def _find_lost_sums(
 ) -> str | None:
     """The end of a sentence about sums that left their type; None where there is none."""
     has_one_batch = subject.run is None or len(past.done(subject.run)) < 2
-    # What a batch has found may be right again since a later one of its run.
-    if has_one_batch and subject.counts.get(f"{window.name}.overflow"):
+    is_restated = f"{window.name}.restated" in subject.counts
+    # What a batch has found may be right again since a later one of its run, or not be shown.
+    if has_one_batch and not is_restated and subject.counts.get(f"{window.name}.overflow"):
         return _IS_NULL
     lacking = _select_lacking_sums(rows, window)
     if lacking is None:

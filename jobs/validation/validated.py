@@ -19,9 +19,10 @@ from expectations.table import read_validation
 from jobs.diagnosis.spec_changes import check_kept_names
 from jobs.validation.alarming import find_holding
 from windowing.ledger.history import LedgerHistory
-from windowing.ledger.rule import LedgerEntry
+from windowing.ledger.rule import PERIOD_REOPENED, LedgerEntry
 from windowing.ledger.table import read_history
 from windowing.location import Location
+from windowing.spec.kinds import Window
 from windowing.spec.pipeline import TOGETHER, Pipeline
 from windowing.storage import control
 from windowing.storage.store import store_of
@@ -114,11 +115,27 @@ def count_overflows(
     """How often sums of an output overflowed since the published versions, where any did."""
     found = {}
     for window in pipeline.windows:
-        since = [entry for entry in past.since_shown(window.name) if entry.seq <= subject.seq]
+        since = _list_since_shown(past, window, subject)
         times = sum(entry.counts.get(f"{window.name}.overflow", 0) for entry in since)
         if times:
             found[window.name] = times
     return found
+
+
+def list_reopened(pipeline: Pipeline, past: LedgerHistory, subject: LedgerEntry) -> set[str]:
+    """The outputs of which a period was reopened since the published versions."""
+    return {
+        window.name
+        for window in pipeline.windows
+        if any(e.step == PERIOD_REOPENED for e in _list_since_shown(past, window, subject))
+    }
+
+
+def _list_since_shown(
+    past: LedgerHistory, window: Window, subject: LedgerEntry
+) -> list[LedgerEntry]:
+    """The finished steps until `subject` that came after what readers see of an output."""
+    return [entry for entry in past.since_shown(window.name) if entry.seq <= subject.seq]
 
 
 def name_site(run: int | None, seq: int) -> str:

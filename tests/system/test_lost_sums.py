@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from jobs.close import close_period, reopen_period
+from jobs.publish import publish
 from jobs.validate import validate
 from tests.oracle import (
     Count,
@@ -24,6 +26,7 @@ from tests.oracle import (
 )
 from tests.support.long_lived_pipeline import BASE, MINUTE
 from tests.support.pipeline_under_test import FEW, Lab
+from windowing.grid.zone import moment
 from windowing.storage import delta
 
 MOST = 2**63 - 1
@@ -81,3 +84,23 @@ def test_a_sum_that_is_back_in_its_type_is_no_longer_reported(
     lab.land([event("c", 4, 1)])
     lab.go()
     assert failed(lab) == names, "d still lacks its sums"
+
+
+@pytest.mark.slow
+def test_a_sum_of_a_closed_period_is_reported_once_it_is_shown(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lab = Lab(spark, tmp_path, WINDOWS[:1], shows=FEW)
+    lab.land([event("a", 2, 1), event("b", 1, None), event("c", 70, 2)])
+    lab.go()
+    close_period(spark, lab.pipeline, moment(BASE + 60 * MINUTE), "invoiced")
+    lab.land([event("a", 3, MOST), event("c", 71, 2)])
+    lab.go()
+    assert failed(lab) == set(), "what is shown lacks no sum"
+    publish(lab.pipeline)
+    reopen_period(spark, lab.pipeline, "a customer is right")
+    assert null_sums(lab, WINDOWS[0]) == {"a", "b"}
+    assert failed(lab) == {"hourly"}
+    lab.land([event("a", 4, -5)])
+    lab.go()
+    assert failed(lab) == set()
