@@ -144,6 +144,9 @@ def list_values(
     for (since, values), until in zip(states, [*ends, None], strict=True):
         made_by = None if since is None else find_step(past, window, since)
         ended_by = None if until is None else find_step(past, window, until)
+        if made_by is not None and _are_one(made_by, ended_by):
+            # Nobody saw what a step has replaced itself.
+            continue
         known = Period(
             None if made_by is None else made_by.at, None if ended_by is None else ended_by.at
         )
@@ -154,6 +157,11 @@ def list_values(
             published = (replace(published[0], start=None), *published[1:])
         found.append(Value(values, made_by, known, published, is_sure))
     return tuple(found)
+
+
+def _are_one(step: Step, other: Step | None) -> bool:
+    """Whether both are the same finished step."""
+    return other is not None and step.seq is not None and step.seq == other.seq
 
 
 def _was_published_before(past: LedgerHistory, window: str, first: int) -> bool:
@@ -241,11 +249,12 @@ def find_step(past: LedgerHistory, window: str, version: int) -> Step:
     """
     for entry in _list_writing(past, window):
         if entry.versions[window] >= version:
-            return _describe_step(entry)
+            return describe_step(entry)
     return Step(Cause.UNFINISHED)
 
 
-def _describe_step(entry: LedgerEntry) -> Step:
+def describe_step(entry: LedgerEntry) -> Step:
+    """The step that has ended with an entry."""
     cause = _find_cause(entry)
     at = None if entry.at is None else moment(entry.at)
     return Step(cause, entry.run, at, _find_range(entry), entry.seq)

@@ -135,6 +135,21 @@ def test_a_version_that_replaced_a_row_has_not_removed_it() -> None:
     assert [value.values for value in found] == [{"n": 1}, {"n": 3}]
 
 
+def test_what_a_step_has_replaced_itself_is_no_value() -> None:
+    changes = [
+        Change(1, None, stays=True),
+        Change(2, {"n": 1}, stays=False),
+        Change(3, None, stays=True),
+        Change(4, {"n": 1, "late": None}, stays=True),
+    ]
+    past = ledger((DONE, 1), (EVOLVE_DONE, 4))
+    found = list_values(changes, {"n": 1, "late": 0}, past, "hourly", 1)
+    assert [value.values for value in found] == [{"n": 1}, {"n": 1, "late": 0}]
+    assert found[0].known.end == found[1].known.start == moment(1)
+    unfinished = list_values(changes, {"n": 1, "late": 0}, ledger((DONE, 1)), "hourly", 1)
+    assert len(unfinished) == 4, "of a step that is not finished the ledger knows no end"
+
+
 def test_a_value_is_published_while_readers_are_shown_one_of_its_versions() -> None:
     changes = [Change(1, None, stays=True), Change(3, {"n": 1}, stays=True)]
     steps = [
