@@ -14,10 +14,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from jobs.diagnosis.spec_changes import list_changed_names
-from jobs.evidence.accepted_events import AcceptedEvents, Subject, find_events
+from jobs.evidence.accepted_events import (
+    AcceptedEvents,
+    Place,
+    Subject,
+    find_events,
+    tell_events,
+)
+from jobs.evidence.steps import tell_period, tell_step
 from jobs.read import explain_missing
 from jobs.sessions.exact_session import in_exact_session
-from jobs.show import Wanted, of_keys, select_windows, show_refused
+from jobs.show import Wanted, select_windows, show_refused
 from windowing.admit.outcomes import REFUSED_OUTCOMES
 from windowing.columns import END, START
 from windowing.errors import UsageError
@@ -27,8 +34,8 @@ from windowing.ledger.history import LedgerHistory
 from windowing.ledger.table import read_history
 from windowing.report.frame import records
 from windowing.report.text import plain
-from windowing.revisions.evidence import Untold
-from windowing.revisions.rule import Change, Period, Value, list_values
+from windowing.revisions.evidence import Untold, find_bounds, find_evidence
+from windowing.revisions.rule import Change, Value, list_values
 from windowing.revisions.table import (
     CHANGE,
     DELETED,
@@ -48,34 +55,16 @@ _MOST = 1_000_000
 
 def _tell_value(value: Value) -> dict[str, object]:
     """A value as plain JSON values."""
-    step, known = value.made_by, value.known
-    made_by = None
-    if step is not None:
-        made_by = {
-            "cause": str(step.cause),
-            "run": step.run,
-            "at": plain(step.at),
-            "reprocessed": _tell_period(step.reprocessed),
-        }
+    known = value.known
+    made_by = None if value.made_by is None else tell_step(value.made_by)
     return {
         "values": plain(value.values),
         "made_by": made_by,
         "known_from": plain(known.start),
         "known_to": plain(known.end),
-        "published": [_tell_period(period) for period in value.published],
+        "published": [tell_period(period) for period in value.published],
         "published_known": value.is_published_known,
     }
-
-
-def _tell_events(events: AcceptedEvents | Untold) -> dict[str, object]:
-    """What is known of the events of a value, as plain JSON values."""
-    if isinstance(events, Untold):
-        return {"events": None, "events_unknown": events.reason}
-    return {"events": events.as_json(), "events_unknown": None}
-
-
-def _tell_period(period: Period | None) -> dict[str, object] | None:
-    return None if period is None else {"from": plain(period.start), "to": plain(period.end)}
 
 
 @dataclass(frozen=True)
@@ -99,7 +88,7 @@ class WindowHistory:
         values = [_tell_value(value) for value in self.values]
         if self.events:
             told = zip(values, self.events, strict=True)
-            values = [value | _tell_events(events) for value, events in told]
+            values = [value | tell_events(events) for value, events in told]
         return {
             "identity": plain(self.identity),
             START: plain(self.bounds[0]),
@@ -258,11 +247,16 @@ def _with_events(
     most: int,
 ) -> WindowHistory:
     """The history of a window with at most so many events of each value."""
-    keys = _find_keys(pipeline, told)
 
-    def choose_key(rows: DataFrame, stored_as: Callable[[str], str]) -> DataFrame:
-        return of_keys(rows, {stored_as(name): values for name, values in keys.items()})
+    def find(value: Value) -> AcceptedEvents | Untold:
+        evidence = find_evidence(past, value.made_by)
+        if isinstance(evidence, Untold):
+            return evidence
+        bounds = find_bounds(window, told.identity, value.values)
+        if isinstance(bounds, Untold):
+            return bounds
+        subject = Subject(pipeline, window, past, [Place(told.identity, bounds)], most)
+        found = find_events(spark, subject, evidence)
+        return found if isinstance(found, Untold) else found[0]
 
-    subject = Subject(pipeline, window, past, choose_key, most)
-    events = [find_events(spark, subject, told.identity, value) for value in told.values]
-    return replace(told, events=tuple(events))
+    return replace(told, events=tuple(map(find, told.values)))

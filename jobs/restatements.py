@@ -3,26 +3,46 @@
 frozen rows + restated rows, joined by identity -> old, new and difference of each value
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from jobs.evidence.accepted_events import (
+    NO_EVENTS,
+    AcceptedEvents,
+    Place,
+    Subject,
+    find_events,
+    tell_events,
+)
+from jobs.evidence.steps import tell_step
 from jobs.recompute.periods import frozen_windows
 from jobs.sessions.exact_session import in_exact_session
 from windowing.closed.rule import DELETED
 from windowing.columns import END, RUN, START
 from windowing.errors import UsageError
-from windowing.grid.zone import moment
+from windowing.grid.zone import micros, moment
+from windowing.ledger.history import LedgerHistory
 from windowing.ledger.table import read_history
 from windowing.merge import table as outputs
 from windowing.merge.rule import output_table
 from windowing.report.frame import records
 from windowing.report.periods import is_same
-from windowing.report.text import plain_fields
+from windowing.report.text import plain, plain_fields
+from windowing.revisions.evidence import (
+    Bounds,
+    Untold,
+    find_bounds,
+    find_evidence,
+    join_bounds,
+    list_steps_into,
+)
+from windowing.revisions.rule import Step
 from windowing.rows import are_equal
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
@@ -33,12 +53,25 @@ _OLD, _NEW = "__old", "__new"
 
 
 @dataclass(frozen=True)
+class Contribution:
+    """The `events` of a window that a step has accepted, or why they are not known."""
+
+    step: Step
+    events: AcceptedEvents | Untold
+
+    def as_json(self) -> dict[str, object]:
+        """The step and its events as plain JSON values."""
+        return {"made_by": tell_step(self.step), **tell_events(self.events)}
+
+
+@dataclass(frozen=True)
 class Restatement:
     """One row that would differ if nothing were closed.
 
     `operation` says what would be done to the output: insert, update or delete. `run` is the last
-    one that has changed what the row would be. `old` and `new` are
-    the values by column, and `difference` those of numbers, where an absent one counts as 0.
+    one that has changed what the row would be. `old` and `new` are the values by column, and
+    `difference` those of numbers, where an absent one counts as 0. `brought_by` are the steps since
+    the close that have accepted events of its window; None where they were not asked for.
     """
 
     key: Mapping[str, Any]
@@ -49,6 +82,7 @@ class Restatement:
     old: Mapping[str, Any] | None
     new: Mapping[str, Any] | None
     difference: Mapping[str, Any]
+    brought_by: tuple[Contribution, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -79,20 +113,26 @@ class AllRestatements:
 
 @in_exact_session
 def restatements(
-    spark: SparkSession, pipeline: Pipeline, window: Window | None = None, limit: int = 20
+    spark: SparkSession,
+    pipeline: Pipeline,
+    window: Window | None = None,
+    limit: int = 20,
+    events: int | None = None,
 ) -> AllRestatements:
     """What rows of a closed period would be, of one window or of all, at most `limit` of each.
 
-    Rows are in order of their windows and keys. Nothing is written, and no lock is taken. Raises
-    UsageError for a window whose rows are never frozen, and StateRefused where the ledger is
-    damaged.
+    Rows are in order of their windows and keys. Of each row, the `events` first events are told
+    that each run and backfill since the close has accepted, and how many there were; None reads no
+    source. Nothing is written, and no lock is taken. Raises UsageError for a window whose rows are
+    never frozen, and StateRefused where the ledger is damaged.
     """
     check_frozen(pipeline, window)
-    period = read_history(pipeline).period
+    past = read_history(pipeline)
+    period = past.period
     if period is None:
         return AllRestatements(None, None, ())
     chosen = frozen_windows(pipeline) if window is None else (window,)
-    found = tuple(_read_window(spark, pipeline, each, limit) for each in chosen)
+    found = tuple(_read_window(spark, pipeline, past, each, limit, events) for each in chosen)
     return AllRestatements(moment(period.until_us), period.reason, found)
 
 
@@ -105,7 +145,12 @@ def check_frozen(pipeline: Pipeline, window: Window | None) -> None:
 
 
 def _read_window(
-    spark: SparkSession, pipeline: Pipeline, window: Window, limit: int
+    spark: SparkSession,
+    pipeline: Pipeline,
+    past: LedgerHistory,
+    window: Window,
+    limit: int,
+    events: int | None,
 ) -> Restatements:
     target = output_table(pipeline, window)
     output = outputs.open_output(target)
@@ -133,8 +178,14 @@ def _read_window(
         limit,
     )
     values = [name for name in names if name not in (START, END)]
-    found = tuple(_describe(row, pipeline.source.key, values) for row in rows)
-    return Restatements(window.name, restated.count(), found)
+    found = [_describe(row, pipeline.source.key, values) for row in rows]
+    if events is not None:
+        # Where no row is frozen, it is held back by its own end.
+        ends = [row[f"{_OLD}.{END}"] or row[f"{_NEW}.{END}"] for row in rows]
+        ended = list(zip(found, ends, strict=True))
+        brought = _find_brought(spark, pipeline, past, window, ended, events)
+        found = [replace(each, brought_by=brought[n]) for n, each in enumerate(found)]
+    return Restatements(window.name, restated.count(), tuple(found))
 
 
 def _describe(row: Mapping[str, Any], keys: Sequence[str], values: Sequence[str]) -> Restatement:
@@ -152,6 +203,46 @@ def _describe(row: Mapping[str, Any], keys: Sequence[str], values: Sequence[str]
         new,
         subtract(old or {}, new or {}),
     )
+
+
+def _find_brought(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    past: LedgerHistory,
+    window: Window,
+    rows: Sequence[tuple[Restatement, Any]],
+    most: int,
+) -> Mapping[int, tuple[Contribution, ...]]:
+    """By number of a row the steps that have accepted events of it since it was frozen.
+
+    Each row comes with the end of the frozen one. Of each step at most so many events are told.
+    """
+    places, since = {}, {}
+    for n, (row, frozen_end) in enumerate(rows):
+        bounds = find_bounds(window, {START: plain(row.start), END: plain(row.end)}, {})
+        if isinstance(bounds, Bounds):
+            places[n] = Place(plain(row.key), bounds)
+            since[n] = past.find_freezing(micros(frozen_end))
+    brought: dict[int, tuple[Contribution, ...]] = defaultdict(tuple)
+    if not places:
+        return brought
+    around = join_bounds(place.bounds for place in places.values())
+    for step in list_steps_into(past, min(since.values()), around):
+        later = [n for n in places if since[n] < (step.seq or 0)]
+        subject = Subject(pipeline, window, past, [places[n] for n in later], most)
+        for n, events in zip(later, _find_events(spark, subject, step), strict=True):
+            if events != NO_EVENTS:
+                brought[n] += (Contribution(step, events),)
+    return brought
+
+
+def _find_events(
+    spark: SparkSession, subject: Subject, step: Step
+) -> Sequence[AcceptedEvents | Untold]:
+    """By place the events that a step has accepted."""
+    evidence = find_evidence(subject.past, step)
+    found = evidence if isinstance(evidence, Untold) else find_events(spark, subject, evidence)
+    return [found] * len(subject.places) if isinstance(found, Untold) else found
 
 
 def subtract(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from jobs.cli.event_cells import (
+    EVENT_COLUMNS,
+    describe_step,
+    events_option,
+    list_cells_of_events,
+)
 from jobs.cli.options import TIMES, Instant, common, limit_option, window_of
 from jobs.cli.pipeline_argument import WINDOW
 from jobs.cli.spark import open_to_read, open_to_write
@@ -103,18 +109,24 @@ def _require(reason: str) -> None:
 @common
 @click.argument("window", type=WINDOW, metavar="[WINDOW]", required=False)
 @limit_option
-def restatements(pipeline: "Pipeline", window: str | None, *, printer: Printer, limit: int) -> None:
+@events_option(
+    "Also tell the events that each run or backfill since the close has accepted in a row's window"
+)
+def restatements(
+    pipeline: "Pipeline", window: str | None, *, printer: Printer, limit: int, events: int | None
+) -> None:
     """Show what rows of a closed period would be: old, new and difference.
 
     It is what `reopen` would change in the outputs.
     """
     chosen = None if window is None else window_of(pipeline, window)
-    from jobs.sessions.profiles import choose_for_tables
+    from jobs.sessions.profiles import FULL, choose_for_tables
 
-    session = open_to_read(choose_for_tables(pipeline))
+    # How much of the source is read is not known.
+    session = open_to_read(choose_for_tables(pipeline) if events is None else FULL)
     from jobs.restatements import restatements as read_restatements
 
-    found = read_restatements(session, pipeline, chosen, limit)
+    found = read_restatements(session, pipeline, chosen, limit, events)
     for each in found.windows:
         if each.total:
             _print_window(printer, pipeline, each)
@@ -137,14 +149,26 @@ def _print_window(printer: Printer, pipeline: "Pipeline", found: "Restatements")
     shown = len(found.rows)
     more = "" if shown == found.total else f", the first {shown:,} of {found.total:,}"
     printer.data(columns, rows, f"{pipeline.name}.{found.window}{more}")
+    brought = [
+        [*_list_place(each, keys, window), describe_step(by.step), *list_cells_of_events(by.events)]
+        for each in found.rows
+        for by in each.brought_by or ()
+    ]
+    if brought:
+        printer.data([*keys, "window", "because of", *EVENT_COLUMNS], brought)
+
+
+def _list_place(each: "Restatement", keys: tuple[str, ...], window: "Window") -> list[Any]:
+    """The cells of key and window."""
+    bounds = window_cell({START: each.start, END: each.end}, window)
+    return [*(each.key[key] for key in keys), bounds]
 
 
 def _list_cells(each: "Restatement", keys: tuple[str, ...], window: "Window") -> list[list[Any]]:
     """One line for each value that differs; one without values where none does."""
     old, new = each.old or {}, each.new or {}
     names = [name for name in (each.new or old) if not is_same(old.get(name), new.get(name))]
-    bounds = window_cell({START: each.start, END: each.end}, window)
-    place = [*(each.key[key] for key in keys), bounds]
+    place = _list_place(each, keys, window)
     done = _DONE[each.operation]
     return [
         [*place, done, each.run, name, old.get(name), new.get(name), each.difference.get(name)]

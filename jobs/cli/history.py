@@ -7,6 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jobs.cli.changed_spec import tell_changed_spec
+from jobs.cli.event_cells import (
+    EVENT_COLUMNS,
+    describe_step,
+    events_option,
+    list_cells_of_events,
+)
 from jobs.cli.options import (
     Instant,
     common,
@@ -21,17 +27,14 @@ from jobs.cli.spark import open_to_read
 from jobs.console import Printer
 from windowing.columns import END, REVISION, RUN, START
 from windowing.errors import UsageError
-from windowing.report.text import count, instant, instant_us, interval, window_cell
-from windowing.spec.duration import Duration
+from windowing.report.text import count, instant, window_cell
 
 if TYPE_CHECKING:
-    from jobs.evidence.accepted_events import AcceptedEvents
     from jobs.history import Histories, WindowHistory
-    from windowing.revisions.rule import Period, Step, Value
+    from windowing.revisions.rule import Period, Value
     from windowing.spec.pipeline import Pipeline
 
 _MICROSECOND = timedelta(microseconds=1)
-_EVENTS = 20
 
 
 @click.command()
@@ -41,16 +44,7 @@ _EVENTS = 20
 @click.option("--at", type=Instant(), help="Only windows that contain this time.")
 @windows_options
 @limit_option
-@click.option(
-    "--events",
-    type=click.IntRange(min=1),
-    is_flag=False,
-    flag_value=_EVENTS,
-    metavar="[N]",
-    help="Of one window, also tell the events that each run or backfill has accepted, and how late "
-    f"they were; at most the first N of each, {_EVENTS} if not given. This reads the source. Give "
-    f"it last, or as --events={_EVENTS}, because a name behind it would be taken for N.",
-)
+@events_option("Of one window, also tell the events that each run or backfill has accepted")
 def history(
     pipeline: "Pipeline",
     window: str,
@@ -123,8 +117,7 @@ def _print_window(
     rows = [list(_value_cells(value, columns)) for value in window.values]
     printer.data(["known from", "because of", *columns, "published"], rows, title)
     if window.events:
-        columns_of_events = ["because of", "accepted", "latest behind W", "the first of them"]
-        printer.data(columns_of_events, list(_list_event_cells(window)))
+        printer.data(["because of", *EVENT_COLUMNS], list(_list_event_cells(window)))
     if window.refused:
         counted = ", ".join(f"{n:,} {outcome}" for outcome, n in window.refused.items())
         printer.line(f"refused events inside of it: {counted}; `tidemark late` shows them")
@@ -132,7 +125,7 @@ def _print_window(
 
 def _value_cells(value: "Value", columns: Mapping[str, None]) -> Iterator[Any]:
     yield "not recorded" if value.made_by is None else instant(value.known.start)
-    yield _describe_step(value.made_by)
+    yield describe_step(value.made_by)
     if value.values is None:
         yield from ("removed" if column == REVISION else None for column in columns)
     else:
@@ -143,32 +136,8 @@ def _value_cells(value: "Value", columns: Mapping[str, None]) -> Iterator[Any]:
 
 def _list_event_cells(window: "WindowHistory") -> Iterator[list[Any]]:
     """By value which events the step has accepted that made it."""
-    from windowing.revisions.evidence import Untold
-
     for value, events in zip(window.values, window.events, strict=True):
-        step = _describe_step(value.made_by)
-        if isinstance(events, Untold):
-            yield [step, "not known", None, f"because {events.reason}"]
-            continue
-        behind = str(Duration(events.behind_us)) if events.behind_us else "0"
-        yield [step, events.count, behind, "; ".join(_describe_events(events))]
-
-
-def _describe_events(events: "AcceptedEvents") -> Iterator[str]:
-    for event_id, at_us in events.first:
-        name = "" if event_id is None else f"{event_id} at "
-        yield f"{name}{instant_us(at_us)}"
-    left = events.count - len(events.first)
-    if left:
-        yield f"and {left:,} more"
-
-
-def _describe_step(step: "Step | None") -> str | None:
-    if step is None:
-        return None
-    if step.reprocessed is not None:
-        return f"{step.cause} {interval(step.reprocessed.start, step.reprocessed.end)}"
-    return f"{step.cause} {step.run}" if step.cause == "run" else str(step.cause)
+        yield [describe_step(value.made_by), *list_cells_of_events(events)]
 
 
 def _describe_period(period: "Period") -> str:

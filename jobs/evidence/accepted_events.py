@@ -1,16 +1,18 @@
-"""Which events a run or a backfill has accepted into a window, and how late they were.
+"""Which events a run or a backfill has accepted into windows, and how late they were.
 
 A run: source at the version that it ended with - source at the version that it began with
        - rows that it refused -> accepted events
 A backfill: refused rows that it has resolved -> accepted events
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Window as Ranking
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -22,7 +24,6 @@ from windowing.admit.digest import digest_of, with_row_digest
 from windowing.admit.erased import without_erased
 from windowing.admit.outcomes import PARTIAL, REFUSED
 from windowing.columns import DIGEST, TIME, kept_name, own_name
-from windowing.grid.frame import instant
 from windowing.grid.range import Range
 from windowing.grid.zone import moment
 from windowing.ledger.erased import Erasures
@@ -36,10 +37,8 @@ from windowing.revisions.evidence import (
     Resolved,
     RunRead,
     Untold,
-    find_bounds,
-    find_evidence,
+    join_bounds,
 )
-from windowing.revisions.rule import Value
 from windowing.rows import column_named, is_true
 from windowing.source import frame
 from windowing.source import table as source
@@ -49,9 +48,9 @@ from windowing.storage import delta, delta_log
 from windowing.storage.pinned_rows import pin_rows
 from windowing.storage.spark_internals import SPARK_ERRORS
 
-ChooseKey = Callable[[DataFrame, Callable[[str], str]], DataFrame]
-"""The rows of the window's key, given how the frame names a column of the source."""
 _ID, _WEIGHT = "__id", "__weight"
+_PLACE, _FROM, _UNTIL, _KEY = "__place", "__from", "__until", "__key_"
+_RANK = "__rank"
 _SECOND = 1_000_000
 
 
@@ -78,40 +77,51 @@ class AcceptedEvents:
         }
 
 
+def tell_events(events: AcceptedEvents | Untold) -> dict[str, object]:
+    """What is known of the events of a step, as plain JSON values."""
+    if isinstance(events, Untold):
+        return {"events": None, "events_unknown": events.reason}
+    return {"events": events.as_json(), "events_unknown": None}
+
+
+NO_EVENTS = AcceptedEvents(0, 0, ())
+
+
+@dataclass(frozen=True)
+class Place:
+    """A row of a window: the values of its key, and the event times that are in it."""
+
+    key: Mapping[str, Any]
+    bounds: Bounds
+
+
 @dataclass(frozen=True)
 class Subject:
-    """Whose events are wanted, at most the `most` first ones of each value."""
+    """The rows of a window whose events are wanted, at most the `most` first ones of each."""
 
     pipeline: Pipeline
     window: Window
     past: LedgerHistory
-    choose_key: ChooseKey
+    places: Sequence[Place]
     most: int
 
 
 def find_events(
-    spark: SparkSession, subject: Subject, identity: Mapping[str, Any], value: Value
-) -> AcceptedEvents | Untold:
-    """The events that the step which made a value of a window has accepted into that window.
+    spark: SparkSession, subject: Subject, evidence: RunRead | NothingRead | Resolved
+) -> Sequence[AcceptedEvents] | Untold:
+    """By place the events that a step has accepted into that window.
 
-    Events that other steps accepted are not among them, even if the value is the first to show
-    them. It is Untold rather than wrong where the source does not have the versions any more that
-    the run has read, where rows of it were changed in between, or where the bounds of a window do
-    not decide which events it has.
+    Events that other steps accepted are not among them. It is Untold rather than wrong where the
+    source does not have the versions any more that the run has read, or where rows of it were
+    changed in between.
     """
-    evidence = find_evidence(subject.past, value.made_by)
-    if isinstance(evidence, Untold):
-        return evidence
-    bounds = find_bounds(subject.window, identity, value.values)
-    if isinstance(bounds, Untold):
-        return bounds
     match evidence:
         case NothingRead():
-            return AcceptedEvents(0, 0, ())
+            return [NO_EVENTS] * len(subject.places)
         case Resolved():
-            return _find_resolved(spark, subject, bounds, evidence)
+            return _find_resolved(spark, subject, evidence)
     why = _find_obstacle(spark, subject.pipeline, evidence)
-    return why or _read_accepted(spark, subject, bounds, evidence)
+    return why or _read_accepted(spark, subject, evidence)
 
 
 def _find_obstacle(spark: SparkSession, pipeline: Pipeline, read: RunRead) -> Untold | None:
@@ -133,8 +143,8 @@ def _find_obstacle(spark: SparkSession, pipeline: Pipeline, read: RunRead) -> Un
 
 
 def _read_accepted(
-    spark: SparkSession, subject: Subject, bounds: Bounds, read: RunRead
-) -> AcceptedEvents | Untold:
+    spark: SparkSession, subject: Subject, read: RunRead
+) -> Sequence[AcceptedEvents] | Untold:
     pipeline = subject.pipeline
     stamp = Stamp(read.run, NO_BATCH, None)
     batch = RunContext(
@@ -148,15 +158,15 @@ def _read_accepted(
         columns = _join_columns(after, delta.read(spark, pipeline.source.table))
         if before is not None and not set(before.columns) <= set(columns.names):
             return Untold(f"columns of the source were removed while run {read.run} read it")
-        weighed = [_weigh(batch, subject, bounds, read.erased, after, columns, 1)]
+        weighed = [_weigh(batch, subject, read.erased, after, columns, 1)]
         if before is not None:
-            weighed.append(_weigh(batch, subject, bounds, read.erased, before, columns, -1))
-        weighed += _weigh_refused(batch, subject.window, bounds)
-        by_digest = reduce(DataFrame.unionByName, weighed).groupBy(DIGEST)
+            weighed.append(_weigh(batch, subject, read.erased, before, columns, -1))
+        weighed += _weigh_refused(batch, subject)
+        by_digest = reduce(DataFrame.unionByName, weighed).groupBy(_PLACE, DIGEST)
         counted = by_digest.agg(
             F.sum(_WEIGHT).alias(_WEIGHT), F.min(TIME).alias(TIME), F.min(_ID).alias(_ID)
         )
-        return _describe(counted.where(F.col(_WEIGHT) > 0), read.watermark_us, subject.most)
+        return _describe(counted.where(F.col(_WEIGHT) > 0), subject, read.watermark_us)
     except SPARK_ERRORS as error:
         if not is_version_gone(error):
             raise
@@ -172,40 +182,73 @@ def _join_columns(then: DataFrame, now: DataFrame) -> T.StructType:
 def _weigh(
     batch: RunContext,
     subject: Subject,
-    bounds: Bounds,
     erased_then: Erasures,
     stored: DataFrame,
     columns: T.StructType,
     weight: int,
 ) -> DataFrame:
-    """The events of the window at a version of the source, each with a weight.
+    """The events of the places at a version of the source, each with a weight.
 
-    stored -> [__digest, __t, __id, __weight]
+    stored -> [__place, __digest, __t, __id, __weight]
     """
     pipeline = batch.pipeline
     near = stored
-    is_bounded = bounds.start_us is not None and bounds.end_us is not None
+    times = join_bounds(place.bounds for place in subject.places)
+    is_bounded = times.start_us is not None and times.end_us is not None
     if is_bounded and source.find_bounded_time(batch.spark, pipeline):
-        times = Range(bounds.start_us or 0, (bounds.end_us or 0) - 1)
-        near = select_near(stored, pipeline, times)
-    events = subject.choose_key(frame.shape_rows(conform_rows(near, columns), pipeline), own_name)
+        near = select_near(stored, pipeline, Range(times.start_us or 0, (times.end_us or 0) - 1))
+    events = frame.shape_rows(conform_rows(near, columns), pipeline)
     for erased in (batch.erased, erased_then):
         events = without_erased(events, batch.keys, erased)
     earlier = source.earlier_types(batch.spark, pipeline)
     digested = with_row_digest(events, earlier, pipeline.source.part_names)
-    timed = add_event_time(batch, digested).where(_lie_inside(F.col(TIME), bounds))
+    placed = _join_places(add_event_time(batch, digested), subject, own_name)
+    inside = placed.where(_lies_inside(F.col(TIME)))
     event_id = _name_of_id(pipeline, own_name)
-    return timed.select(DIGEST, TIME, event_id.alias(_ID), F.lit(weight).alias(_WEIGHT))
+    return inside.select(_PLACE, DIGEST, TIME, event_id.alias(_ID), F.lit(weight).alias(_WEIGHT))
 
 
-def _lie_inside(at: Column, bounds: Bounds) -> Column:
-    """True for event times inside of the bounds, in microseconds."""
-    inside = at.isNotNull()
-    if bounds.start_us is not None:
-        inside = inside & (at >= F.lit(bounds.start_us))
-    if bounds.end_us is not None:
-        inside = inside & (at < F.lit(bounds.end_us))
-    return inside
+def _join_places(rows: DataFrame, subject: Subject, stored_as: Callable[[str], str]) -> DataFrame:
+    """Each row once for each place whose key it has: rows + [__place, __from, __until]."""
+    columns = [stored_as(name) for name in subject.pipeline.source.key]
+    kinds = [rows.schema[column].dataType for column in columns]
+    places = _list_places(rows.sparkSession, subject, kinds)
+    near = rows
+    is_its = []
+    for n, (name, column) in enumerate(zip(subject.pipeline.source.key, columns, strict=True)):
+        # Files without any of these keys are skipped.
+        values = {str(place.key[name]) for place in subject.places}
+        near = near.where(column_named(column).isin(*(_typed(v, kinds[n]) for v in values)))
+        is_its.append(column_named(column) == F.col(f"{_KEY}{n}"))
+    return near.join(F.broadcast(places), is_its).drop(*(f"{_KEY}{n}" for n in range(len(kinds))))
+
+
+def _list_places(
+    spark: SparkSession, subject: Subject, kinds: Sequence[T.DataType] = ()
+) -> DataFrame:
+    """The places: [__place, __from, __until] and their keys, where types of these are given."""
+    rows = []
+    for n, place in enumerate(subject.places):
+        start, end = F.lit(place.bounds.start_us), F.lit(place.bounds.end_us)
+        fields = [
+            F.lit(n).alias(_PLACE),
+            start.cast("bigint").alias(_FROM),
+            end.cast("bigint").alias(_UNTIL),
+        ]
+        for k, (name, kind) in enumerate(zip(subject.pipeline.source.key, kinds, strict=False)):
+            fields.append(_typed(str(place.key[name]), kind).alias(f"{_KEY}{k}"))
+        rows.append(F.struct(*fields))
+    return spark.range(1).select(F.inline(F.array(*rows)))
+
+
+def _typed(value: str, kind: T.DataType) -> Column:
+    return F.lit(value).try_cast(kind)
+
+
+def _lies_inside(at: Column) -> Column:
+    """True for event times inside of the bounds of the row's place, in microseconds."""
+    is_begun = F.col(_FROM).isNull() | (at >= F.col(_FROM))
+    return at.isNotNull() & is_begun & (F.col(_UNTIL).isNull() | (at < F.col(_UNTIL)))
 
 
 def _name_of_id(pipeline: Pipeline, stored_as: Callable[[str], str]) -> Column:
@@ -214,18 +257,21 @@ def _name_of_id(pipeline: Pipeline, stored_as: Callable[[str], str]) -> Column:
     return column.cast("string")
 
 
-def _weigh_refused(batch: RunContext, window: Window, bounds: Bounds) -> Iterator[DataFrame]:
+def _weigh_refused(batch: RunContext, subject: Subject) -> Iterator[DataFrame]:
     """The rows that the run has refused, or accepted though they missed the window, as less.
 
-    -> [__digest, __t (null), __id (null), __weight]
+    -> [__place, __digest, __t (null), __id (null), __weight]
     """
     schema = source.schema(batch.spark, batch.pipeline)
     earlier = source.earlier_types(batch.spark, batch.pipeline)
     for _, rows in _read_refused(batch):
         of_run = rows.where(F.col("run") == batch.stamp.run)
-        missed = of_run.where((F.col("outcome") != PARTIAL) | _missed(rows, window, bounds))
+        digested = of_run.withColumn(DIGEST, digest_of(of_run, schema, earlier))
+        placed = digested.crossJoin(F.broadcast(_list_places(batch.spark, subject)))
+        missed = placed.where((F.col("outcome") != PARTIAL) | _missed(placed, subject.window))
         yield missed.select(
-            digest_of(missed, schema, earlier).alias(DIGEST),
+            _PLACE,
+            DIGEST,
             F.lit(None).cast("bigint").alias(TIME),
             F.lit(None).cast("string").alias(_ID),
             F.lit(-1).alias(_WEIGHT),
@@ -239,51 +285,57 @@ def _read_refused(batch: RunContext) -> Iterator[tuple[str, DataFrame]]:
             yield table, rows
 
 
-def _missed(refused: DataFrame, window: Window, bounds: Bounds) -> Column:
-    """True for rows that were accepted, but were late for the window with these bounds."""
+def _missed(refused: DataFrame, window: Window) -> Column:
+    """True for rows that were accepted, but were late for the window of their place."""
     if "missed" not in refused.columns:
         return F.lit(False)
 
     def names_window(missed: Column) -> Column:
         until = missed["until"]
-        is_until = until.isNull()
-        if bounds.end_us is not None:
-            is_until = is_until | (until >= instant(bounds.end_us))
+        is_until = until.isNull() | (F.unix_micros(until) >= F.col(_UNTIL))
         return (missed["window"] == window.name) & is_until
 
     return is_true(F.exists("missed", names_window))
 
 
 def _find_resolved(
-    spark: SparkSession, subject: Subject, bounds: Bounds, resolved: Resolved
-) -> AcceptedEvents | Untold:
-    """The refused and the partly late rows of the window that a backfill has resolved."""
+    spark: SparkSession, subject: Subject, resolved: Resolved
+) -> Sequence[AcceptedEvents] | Untold:
+    """The refused and the partly late rows of the windows that a backfill has resolved."""
     pipeline, past = subject.pipeline, subject.past
     if pipeline.source.changes == "feed":
         return Untold("the source may change rows, so not every row of a backfill was refused")
     batch = replace(context_after(spark, pipeline, past), erased=past.erasures)
     found = []
     for table, rows in _read_refused(batch):
-        its = subject.choose_key(rows.where(F.col("resolved_by") == resolved.label), kept_name)
+        of_backfill = rows.where(F.col("resolved_by") == resolved.label)
+        its = _join_places(of_backfill, subject, kept_name)
         if table == "_late":
-            its = its.where((F.col("outcome") != PARTIAL) | _missed(rows, subject.window, bounds))
+            its = its.where((F.col("outcome") != PARTIAL) | _missed(its, subject.window))
         at = F.unix_micros("event_time")
-        inside = its.where(_lie_inside(at, bounds))
         event_id = _name_of_id(pipeline, kept_name).alias(_ID)
-        found.append(inside.select(at.alias(TIME), event_id, F.lit(1).alias(_WEIGHT)))
+        inside = its.where(_lies_inside(at))
+        found.append(inside.select(_PLACE, at.alias(TIME), event_id, F.lit(1).alias(_WEIGHT)))
     if not found:
-        return AcceptedEvents(0, 0, ())
-    rows = reduce(DataFrame.unionByName, found)
-    return _describe(rows, resolved.watermark_us, subject.most)
+        return [NO_EVENTS] * len(subject.places)
+    return _describe(reduce(DataFrame.unionByName, found), subject, resolved.watermark_us)
 
 
-def _describe(rows: DataFrame, watermark_us: int | None, most: int) -> AcceptedEvents:
-    """What there is to tell of rows[__t, __id, __weight]."""
+def _describe(
+    rows: DataFrame, subject: Subject, watermark_us: int | None
+) -> Sequence[AcceptedEvents]:
+    """By place what there is to tell of rows[__place, __t, __id, __weight]."""
     events = pin_rows(rows)
-    total = events.agg(F.sum(_WEIGHT).alias("n"), F.min(TIME).alias("earliest")).collect()[0]
-    first = events.orderBy(TIME, _ID).limit(most).collect()
-    named = [(row[_ID], row[TIME]) for row in first for _ in range(row[_WEIGHT])]
-    behind_us = 0
-    if watermark_us is not None and total["earliest"] is not None:
-        behind_us = max(0, watermark_us - total["earliest"])
-    return AcceptedEvents(total["n"] or 0, behind_us, tuple(named[:most]))
+    totals = events.groupBy(_PLACE).agg(F.sum(_WEIGHT).alias("n"), F.min(TIME).alias("earliest"))
+    order = Ranking.partitionBy(_PLACE).orderBy(TIME, _ID)
+    ranked = events.withColumn(_RANK, F.row_number().over(order))
+    first = ranked.where(F.col(_RANK) <= subject.most).orderBy(_PLACE, _RANK).collect()
+    named: dict[int, list[tuple[str | None, int]]] = defaultdict(list)
+    for row in first:
+        named[row[_PLACE]] += [(row[_ID], row[TIME])] * row[_WEIGHT]
+    found = [NO_EVENTS] * len(subject.places)
+    for total in totals.collect():
+        behind_us = 0 if watermark_us is None else max(0, watermark_us - total["earliest"])
+        place = total[_PLACE]
+        found[place] = AcceptedEvents(total["n"], behind_us, tuple(named[place][: subject.most]))
+    return found

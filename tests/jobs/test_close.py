@@ -15,6 +15,7 @@ from jobs.cli.main import main
 from jobs.close import close_period, reopen_period
 from jobs.doctor import diagnose
 from jobs.erase import erase, erase_where
+from jobs.evidence.accepted_events import AcceptedEvents
 from jobs.maintain import maintain
 from jobs.publish import publish
 from jobs.reconcile import check_range
@@ -26,7 +27,7 @@ from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, ends_at
 from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
 from windowing.closed.rule import restated_name
 from windowing.errors import ExpectationsFailed, StateRefused, UsageError
-from windowing.grid.zone import moment
+from windowing.grid.zone import micros, moment
 from windowing.ledger.rule import PERIOD_CLOSED, PERIOD_INTENT
 from windowing.ledger.table import read_history
 from windowing.merge import table as outputs
@@ -152,6 +153,56 @@ def test_rows_are_frozen_as_readers_see_them(spark: SparkSession, tmp_path: Path
     closed.check()
     found = restatements(spark, lab.pipeline, lab.pipeline.window("hourly"))
     assert [(each.operation, each.run) for each in found.windows[0].rows] == [("update", 4)]
+
+
+@pytest.mark.slow
+def test_the_steps_are_told_that_brought_what_is_restated(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lab = Lab(spark, tmp_path, WINDOWS[:2], shows=FEW, lateness=3 * HOUR)
+    lab.run([at(5), at(12), at(50), at(70), at(5, "b"), at(8, "c"), at(125)])
+    closed = ClosedLab(lab)
+    closed.close(BASE + HOUR)
+    # The second close freezes what comes in minute 75, so that restates nothing.
+    lab.run([at(75), at(20), at(22), at(9, "b"), at(50)])
+    closed.close(BASE + 2 * HOUR)
+    lab.run([at(30), at(90), at(130), at(300)])
+    assert lab.run([at(38), at(41, "c")]).late == 2
+    lab.backfill(BASE, BASE + HOUR)
+    closed.check()
+    three = [("run", 2), ("run", 1), ("backfill", 1)]
+    assert brought_by(closed, "hourly") == {
+        ("a", 0): three,
+        ("a", 60): [("run", 1)],
+        ("b", 0): [("run", 1)],
+        ("c", 0): [("backfill", 1)],
+    }
+    assert brought_by(closed, "visits") == {
+        ("a", 5): three,
+        ("a", 90): [("run", 1)],
+        ("b", 5): [("run", 1)],
+        ("c", 41): [("backfill", 1)],
+    }
+    (first, *_) = tidemark("restatements", closed, "hourly", "--events=1")["windows"][0]["rows"]
+    of_run, _, of_backfill = (each["events"] for each in first["brought_by"])
+    assert [each["event_id"] for each in of_run["ids"]] == ["a20"]
+    assert of_backfill["latest_behind_seconds"] == 262 * 60
+
+
+def brought_by(closed: ClosedLab, window: str) -> dict[tuple[str, int], list[tuple[str, int]]]:
+    """By key and minute of the start, the kinds of steps and how many events each has accepted."""
+    lab = closed.lab
+    found = restatements(lab.spark, lab.pipeline, lab.pipeline.window(window), events=2)
+    told = {}
+    for row in found.windows[0].rows:
+        assert isinstance(row.start, datetime)
+        minute = (micros(row.start) - BASE) // MINUTE
+        steps = []
+        for each in row.brought_by or ():
+            assert isinstance(each.events, AcceptedEvents)
+            steps.append((str(each.step.cause), each.events.count))
+        told[row.key["key"], minute] = steps
+    return told
 
 
 def tidemark(command: str, closed: ClosedLab, *words: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from windowing.ledger.period import read_period
 from windowing.ledger.rule import (
     BACKFILL_DONE,
     CLOSE,
@@ -11,6 +12,8 @@ from windowing.ledger.rule import (
     FINISHED,
     MAX_TIME,
     MIN_TIME,
+    PERIOD_CLOSED,
+    PERIOD_REOPENED,
     PUBLISH,
     LedgerEntry,
     LedgerExcerpt,
@@ -78,6 +81,22 @@ class LedgerHistory(LedgerExcerpt):
         """W at the end of `run`."""
         entries = reversed(self._entries_of(CLOSE))
         return next((e.watermark_out for e in entries if e.run == run), None)
+
+    def find_freezing(self, end_us: int) -> int:
+        """The number of the entry that has closed what ends then, since the last reopening.
+
+        Of what ends behind all that is closed, it is the first one. ValueError where none is.
+        """
+        closings: list[LedgerEntry] = []
+        for entry in self._entries_of(PERIOD_CLOSED, PERIOD_REOPENED):
+            closings = [*closings, entry] if entry.step == PERIOD_CLOSED else []
+        for entry in closings:
+            period = read_period(entry.note)
+            if period is not None and period.until_us >= end_us:
+                return entry.seq
+        if not closings:
+            raise ValueError("no period is closed")
+        return closings[0].seq
 
     def touched_since(self, seq: int, low_us: int, high_us: int) -> bool:
         """Whether from step `seq` on events in [low, high) may have changed.

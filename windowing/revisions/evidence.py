@@ -4,7 +4,7 @@ step of the ledger -> versions of the source that a run read, or the name by whi
 a backfill; value of a window -> the event times that decide
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,14 +15,18 @@ from windowing.grid.zone import micros
 from windowing.ledger.erased import Erasures, find_erasures
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import (
+    BACKFILL_DONE,
     BACKFILL_INTENT,
     CLOSE,
+    DONE,
     ERASE_INTENT,
     ERASE_LIST,
+    MAX_TIME,
+    MIN_TIME,
     LedgerEntry,
 )
-from windowing.revisions.rule import Cause, Step
-from windowing.source.rule import was_rewritten
+from windowing.revisions.rule import Cause, Step, describe_step
+from windowing.source.rule import read_range, was_rewritten
 from windowing.spec.description import describe_window
 from windowing.spec.kinds import Window
 from windowing.storage.stream_offsets import (
@@ -45,6 +49,20 @@ class Bounds:
 
     start_us: int | None
     end_us: int | None
+
+
+def join_bounds(bounds: Iterable[Bounds]) -> Bounds:
+    """The bounds around all of these; ValueError where there are none.
+
+    >>> join_bounds([Bounds(0, 10), Bounds(5, 20)])
+    Bounds(start_us=0, end_us=20)
+    >>> join_bounds([Bounds(0, 10), Bounds(None, None)])
+    Bounds(start_us=None, end_us=None)
+    """
+    starts, ends = zip(*((each.start_us, each.end_us) for each in bounds), strict=True)
+    start_us = None if None in starts else min(starts)
+    end_us = None if None in ends else max(ends)
+    return Bounds(start_us, end_us)
 
 
 @dataclass(frozen=True)
@@ -94,6 +112,40 @@ def find_evidence(past: LedgerHistory, step: Step | None) -> Evidence:
     if step.cause is Cause.BACKFILL and step.seq is not None:
         return _find_resolved(past, step.seq)
     return Untold(f"no run and no backfill made the value, but: {step.cause}")
+
+
+def list_steps_into(past: LedgerHistory, since: int, bounds: Bounds) -> tuple[Step, ...]:
+    """The runs and backfills behind entry `since` that may have accepted events in a window.
+
+    A run is told by its first batch that may have. Changes of the source that were reprocessed are
+    among them.
+    """
+    steps: dict[tuple[Cause, int | None], Step] = {}
+    for entry in past.entries:
+        if entry.seq > since and _may_accept(entry, bounds):
+            step = describe_step(entry)
+            number = step.run if step.cause is Cause.RUN else step.seq
+            steps.setdefault((step.cause, number), step)
+    return tuple(steps.values())
+
+
+def _may_accept(entry: LedgerEntry, bounds: Bounds) -> bool:
+    """Whether a batch or a chunk of a backfill may have accepted event times within bounds."""
+    if entry.step == BACKFILL_DONE:
+        times = read_range(entry)
+        return times is None or _overlaps(bounds, times.low_us, times.high_us)
+    if entry.step != DONE or not entry.counts.get("accepted"):
+        return False
+    if MIN_TIME not in entry.counts:
+        return True
+    return _overlaps(bounds, entry.counts[MIN_TIME], entry.counts[MAX_TIME])
+
+
+def _overlaps(bounds: Bounds, low_us: int, high_us: int) -> bool:
+    """Whether event times from `low_us` to `high_us`, both included, can lie within bounds."""
+    is_before = bounds.end_us is not None and bounds.end_us <= low_us
+    is_behind = bounds.start_us is not None and bounds.start_us > high_us
+    return not is_before and not is_behind
 
 
 def _find_read(past: LedgerHistory, run: int) -> RunRead | NothingRead | Untold:

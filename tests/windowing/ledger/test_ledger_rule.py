@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from windowing.ledger.counts import sum_entry_counts
 from windowing.ledger.history import LedgerHistory
+from windowing.ledger.period import Period, Reopening
 from windowing.ledger.rule import (
     BACKFILL_DONE,
     BACKFILL_INTENT,
@@ -22,6 +23,8 @@ from windowing.ledger.rule import (
     KEPT_STATE,
     MAINTAIN_INTENT,
     OPEN,
+    PERIOD_CLOSED,
+    PERIOD_REOPENED,
     PUBLISH,
     RUN_OF,
     LedgerEntry,
@@ -274,6 +277,20 @@ def closed(run: int, version: int) -> LedgerEntry:
 def published(run: int, version: int) -> LedgerEntry:
     """What `run` left is shown to readers."""
     return LedgerEntry(PUBLISH, run=run, versions={"hourly": version})
+
+
+def freezes(until: int) -> LedgerEntry:
+    """A close until then."""
+    return LedgerEntry(PERIOD_CLOSED, note=Period(until, "invoiced").as_note())
+
+
+def test_a_row_was_frozen_by_the_first_close_that_reached_its_end() -> None:
+    reopened = LedgerEntry(PERIOD_REOPENED, note=Reopening("wrong").as_note())
+    past = story(freezes(90), reopened, freezes(10), closed(1, 1), freezes(10), freezes(20))
+    ends = {end: past.find_freezing(end) for end in (5, 10, 11, 20, 21)}
+    assert ends == {5: 2, 10: 2, 11: 5, 20: 5, 21: 2}
+    with pytest.raises(ValueError, match="no period is closed"):
+        story(freezes(10), reopened).find_freezing(5)
 
 
 def test_readers_use_what_was_published_last() -> None:

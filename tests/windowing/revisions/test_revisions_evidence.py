@@ -16,6 +16,8 @@ from windowing.ledger.rule import (
     DONE,
     ERASE_INTENT,
     INTENT,
+    MAX_TIME,
+    MIN_TIME,
     SKIP,
     LedgerEntry,
 )
@@ -27,6 +29,7 @@ from windowing.revisions.evidence import (
     Untold,
     find_bounds,
     find_evidence,
+    list_steps_into,
 )
 from windowing.revisions.rule import Cause, Step
 from windowing.spec.load import load_pipeline
@@ -134,6 +137,45 @@ def test_a_backfill_is_known_by_its_intent() -> None:
 @pytest.mark.parametrize("step", [None, Step(Cause.ERASURE, 1), Step(Cause.SOURCE_CHANGE, 1)])
 def test_other_steps_have_accepted_nothing_that_is_told(step: Step | None) -> None:
     assert isinstance(find_evidence(LedgerHistory(), step), Untold)
+
+
+def accepts(run: int, number: int, low: int, high: int) -> LedgerEntry:
+    """A batch that has accepted events from `low` to `high`, both included."""
+    counts = {"accepted": 2, MIN_TIME: low, MAX_TIME: high}
+    return LedgerEntry(DONE, run=run, batch=number, at=run, counts=counts)
+
+
+def reprocesses(low: int, high: int) -> LedgerEntry:
+    """A chunk of a backfill from `low` (inclusive) to `high` (exclusive)."""
+    return LedgerEntry(BACKFILL_DONE, run=9, note=dumps({"from_us": low, "to_us": high}))
+
+
+def test_steps_are_chosen_by_what_they_may_have_accepted() -> None:
+    steps = [
+        accepts(1, 0, 10, 20),
+        accepts(2, 1, 0, 9),
+        accepts(2, 2, 20, 30),
+        accepts(3, 3, 0, 10),
+        accepts(3, 4, 12, 12),
+        accepts(3, 5, 0, 99),
+        LedgerEntry(DONE, run=4, batch=6),
+        LedgerEntry(DONE, run=5, batch=7, counts={"accepted": 1}),
+        reprocesses(0, 10),
+        reprocesses(0, 11),
+        reprocesses(19, 40),
+        reprocesses(20, 40),
+        LedgerEntry(CLOSE, run=5),
+    ]
+    past = ledger(steps)
+    found = list_steps_into(past, 0, Bounds(10, 20))
+    assert [(step.cause, step.run, step.seq) for step in found] == [
+        (Cause.RUN, 3, 3),
+        (Cause.RUN, 5, 7),
+        (Cause.BACKFILL, 9, 9),
+        (Cause.BACKFILL, 9, 10),
+    ]
+    everything = list_steps_into(past, -1, Bounds(None, None))
+    assert [step.seq for step in everything] == [0, 1, 3, 7, 8, 9, 10, 11]
 
 
 IDENTITY = {"window_start": "1970-01-01T00:00:00Z", "window_end": "1970-01-01T01:00:00Z"}
