@@ -250,13 +250,11 @@ def _with_events(
 
     def find(value: Value) -> AcceptedEvents | Untold:
         evidence = find_evidence(past, value.made_by)
-        if isinstance(evidence, Untold):
-            return evidence
         bounds = find_bounds(window, told.identity, value.values)
         if isinstance(bounds, Untold):
-            return bounds
+            return evidence if isinstance(evidence, Untold) else bounds
         subject = Subject(pipeline, window, past, [Place(told.identity, bounds)], most)
-        found = find_events(spark, subject, evidence)
-        return found if isinstance(found, Untold) else found[0]
+        (found,) = find_events(spark, subject, evidence)
+        return found
 
     return replace(told, events=tuple(map(find, told.values)))

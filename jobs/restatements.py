@@ -230,19 +230,11 @@ def _find_brought(
     for step in list_steps_into(past, min(since.values()), around):
         later = [n for n in places if since[n] < (step.seq or 0)]
         subject = Subject(pipeline, window, past, [places[n] for n in later], most)
-        for n, events in zip(later, _find_events(spark, subject, step), strict=True):
+        found = find_events(spark, subject, find_evidence(past, step))
+        for n, events in zip(later, found, strict=True):
             if events != NO_EVENTS:
                 brought[n] += (Contribution(step, events),)
     return brought
-
-
-def _find_events(
-    spark: SparkSession, subject: Subject, step: Step
-) -> Sequence[AcceptedEvents | Untold]:
-    """By place the events that a step has accepted."""
-    evidence = find_evidence(subject.past, step)
-    found = evidence if isinstance(evidence, Untold) else find_events(spark, subject, evidence)
-    return [found] * len(subject.places) if isinstance(found, Untold) else found
 
 
 def subtract(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:

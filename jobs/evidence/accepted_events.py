@@ -33,6 +33,7 @@ from windowing.panes.table import Stamp
 from windowing.report.text import plain
 from windowing.revisions.evidence import (
     Bounds,
+    Evidence,
     NothingRead,
     Resolved,
     RunRead,
@@ -107,15 +108,24 @@ class Subject:
 
 
 def find_events(
-    spark: SparkSession, subject: Subject, evidence: RunRead | NothingRead | Resolved
-) -> Sequence[AcceptedEvents] | Untold:
+    spark: SparkSession, subject: Subject, evidence: Evidence
+) -> Sequence[AcceptedEvents | Untold]:
     """By place the events that a step has accepted into that window.
 
-    Events that other steps accepted are not among them. It is Untold rather than wrong where the
-    source does not have the versions any more that the run has read, or where rows of it were
-    changed in between.
+    Events that other steps accepted are not among them. All are Untold rather than wrong where the
+    evidence is, where the source does not have the versions any more that the run has read, or
+    where rows of it were changed in between.
     """
+    found = _find_told(spark, subject, evidence)
+    return [found] * len(subject.places) if isinstance(found, Untold) else found
+
+
+def _find_told(
+    spark: SparkSession, subject: Subject, evidence: Evidence
+) -> Sequence[AcceptedEvents] | Untold:
     match evidence:
+        case Untold():
+            return evidence
         case NothingRead():
             return [NO_EVENTS] * len(subject.places)
         case Resolved():
