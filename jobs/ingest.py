@@ -74,7 +74,8 @@ def find_nothing_new(pipeline: Pipeline) -> Ingestion | None:
     Raises as `ingest` does.
     """
     found = look(pipeline)
-    refuse_changed(pipeline, found.landing)
+    if found.standing is Standing.WHOLE:
+        refuse_changed(pipeline, found.landing)
     check_columns(files_of(pipeline))
     return Ingestion(others=found.landing.others) if found.is_idle else None
 

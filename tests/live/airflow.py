@@ -22,15 +22,20 @@ STOP_S = 40.0
 WORKER, TASK = "airflow worker -- LocalExecutor: ", "airflow worker -- "
 """How the titles of processes begin that LocalExecutor and the workers have started."""
 READERS = '''\
-"""For each pipeline a DAG that starts when its hourly numbers were published."""
+"""For each pipeline a DAG that starts when its hourly numbers were published, and one by days."""
 
 from airflow.providers.standard.operators.empty import EmptyOperator
-from airflow.sdk import DAG, Asset
+from airflow.sdk import DAG, Asset, PartitionedAssetTimetable
 
 for name in {names!r}:
-    with DAG(f"{{name}}_reader", schedule=[Asset(f"{{name}}.hourly")], catchup=False) as dag:
-        EmptyOperator(task_id="read")
-    globals()[dag.dag_id] = dag
+    schedules = {{
+        f"{{name}}_reader": [Asset(f"{{name}}.hourly")],
+        f"{{name}}_by_days": PartitionedAssetTimetable(assets=Asset(f"{{name}}.hourly.days")),
+    }}
+    for dag_id, schedule in schedules.items():
+        with DAG(dag_id, schedule=schedule, catchup=False) as dag:
+            EmptyOperator(task_id="read")
+        globals()[dag_id] = dag
 '''
 
 
@@ -91,7 +96,7 @@ def _words(process: psutil.Process) -> list[str]:
 
 @contextmanager
 def serve_airflow(home: Path, database: Database, names: list[str]) -> Iterator[Airflow]:
-    """Airflow with the DAGs of the specs in `home`/specs, and a reader of each pipeline's hours."""
+    """Airflow with the DAGs of the specs in `home`/specs, and two readers of all hours."""
     port = find_port()
     specs, readers = home / "specs", home / "readers"
     readers.mkdir(parents=True)

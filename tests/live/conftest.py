@@ -13,6 +13,7 @@ PIPELINES = {
     "repaired": "",
     "accepted": "expectations: {suite: accepted}\n",
     "each": "expectations: {suite: each}\npublish: each\n",
+    "arrivals": "",
     "killed": "",
     "task_lost": "",
     "worker_lost": "",

@@ -2,8 +2,8 @@
 
 Whatever comes then, late events, copies, backfills, maintenance: a frozen row keeps every byte, the
 rows of the output with the restated ones in their place are the oracle's, and once it is reopened
-the pipeline has never been closed. TIDEMARK_CLOSED=50 plays more schedules; the number in brackets
-is the seed.
+the pipeline has never been closed. TIDEMARK_SCHEDULES=50 plays more schedules, and with it
+TIDEMARK_FIRST_SEED begins elsewhere; the number in brackets is the seed.
 """
 
 import os
@@ -31,8 +31,12 @@ from windowing.storage import few_rows
 MINUTE = 60 * SECOND
 BASE = us("2026-03-01T00:00:00")
 SPAN = 6 * 60 * MINUTE
-MANY = os.environ.get("TIDEMARK_CLOSED")
-SEEDS = range(int(MANY)) if MANY else [pytest.param(n, marks=pytest.mark.deep) for n in range(12)]
+FIRST, MANY = int(os.environ.get("TIDEMARK_FIRST_SEED", "0")), os.environ.get("TIDEMARK_SCHEDULES")
+SEEDS = (
+    range(FIRST, FIRST + int(MANY))
+    if MANY
+    else [pytest.param(n, marks=pytest.mark.deep) for n in range(12)]
+)
 SHORT = (
     Session("visits", 20 * MINUTE),
     Sliding("rolling", 60 * MINUTE, 20 * MINUTE),

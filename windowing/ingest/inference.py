@@ -29,6 +29,8 @@ class Guess:
 _WHOLE = re.compile(r"[+-]?(0|[1-9]\d{0,17})")
 _MONEY = re.compile(r"[+-]?(0|[1-9]\d{0,15})\.\d\d")
 _NUMBER = re.compile(r"[+-]?(0|[1-9]\d*)?(\.\d+)?([eE][+-]?\d{1,3})?")
+_LONG = re.compile(r"[+-]?[1-9]\d{15,}(\.\d+)?")
+"""A number of more whole digits than a double holds."""
 _DIGITS = re.compile(r"[+-]?[.,'\s]*\d[\d.,'\s]*")
 """What a number of any form looks like, and a code of digits."""
 _DAY = r"\d{4}-\d\d-\d\d"
@@ -46,7 +48,7 @@ def guess_type(values: Iterable[str | None], csv: CsvForm) -> Guess:
     """The narrowest type that all values have; blanks and the nulls of the files say nothing.
 
     Whole numbers are bigint, those that all have two decimals decimal(18,2), because that is how
-    money is written, and others double. Times that name their zone are timestamp, others
+    money is written, and others double, unless one has more digits than a double holds. Times that name their zone are timestamp, others
     timestamp_ntz. A column is one of times or of decimals, too, if no more than one value in twenty
     is none. Among decimals that value has to have more than digits, because a number of another
     form, or a code, would be lost. Among whole numbers there is none, because codes look like them.
@@ -111,7 +113,9 @@ def _kinds(csv: CsvForm) -> Iterator[tuple[str, Callable[[str], object]]]:
 
 
 def _is_number(text: str) -> bool:
-    return bool(_NUMBER.fullmatch(text)) and any(character.isdigit() for character in text)
+    """Whether a text is a number that a double holds."""
+    is_number = bool(_NUMBER.fullmatch(text)) and any(character.isdigit() for character in text)
+    return is_number and not _LONG.fullmatch(text)
 
 
 def _plain_number(text: str, csv: CsvForm) -> str:

@@ -14,6 +14,7 @@ _GEOJSON = re.compile(rb'\A[^\[]*"type"\s*:\s*"FeatureCollection"')
 """What a document says of itself before the list of its features, if it does."""
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 _COMMA = re.compile(r"[+-]?\d+,\d+")
+_GROUPS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 _GROUPS_BEFORE_COMMA = re.compile(r"[+-]?\d{1,3}(\.\d{3})+(,\d+)?")
 _GROUPS_BEFORE_POINT = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
 _POINT = re.compile(r"[+-]?\d+\.\d{1,2}")
@@ -81,7 +82,8 @@ def _guess_delimiter(lines: Sequence[str]) -> str:
 def _guess_numbers(values: Sequence[str]) -> dict[str, object]:
     """What stands before decimals and between thousands, where some value shows it."""
     with_groups = any(_GROUPS_BEFORE_COMMA.fullmatch(value) and "," in value for value in values)
-    with_comma = any(_COMMA.fullmatch(value) for value in values)
+    # A value such as 12,345 may be of either form, so it shows none.
+    with_comma = any(_COMMA.fullmatch(v) and not _GROUPS.fullmatch(v) for v in values)
     with_point = any(_POINT.fullmatch(value) for value in values)
     if (with_comma or with_groups) and not with_point:
         return {"decimal": ",", **({"thousands": "."} if with_groups else {})}

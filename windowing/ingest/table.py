@@ -87,7 +87,8 @@ def read_record(table: Location) -> Record:
         return Record(found.version)
     last = rows[-1][BATCH]
     earlier = [row for row in rows if row[BATCH] < last]
-    is_void = rows[-1]["file"] is None
+    # Files that have changed since are recorded behind the row that says so.
+    is_void = any(row["file"] is None for row in rows if row[BATCH] == last)
     return Record(found.version, last, is_void, _files_of(rows), _files_of(earlier))
 
 

@@ -26,7 +26,7 @@ from windowing.ledger.rule import (
     LedgerEntry,
 )
 from windowing.revisions.rule import Cause, Step, describe_step
-from windowing.source.rule import read_range, was_rewritten
+from windowing.source.rule import passes_rewrites, read_range, was_rewritten
 from windowing.spec.description import describe_window
 from windowing.spec.kinds import Window
 from windowing.storage.stream_offsets import (
@@ -156,7 +156,7 @@ def _find_read(past: LedgerHistory, run: int) -> RunRead | NothingRead | Untold:
     begun, ended = past.offsets(min(batches) - 1), past.offsets(max(batches))
     if ended is None or (begun is None and min(batches) > 0):
         return Untold(f"the ledger does not say which versions of the source run {run} read")
-    if is_inside_version(ended) or (begun is not None and is_inside_version(begun)):
+    if _ends_inside(past, min(batches) - 1) or _ends_inside(past, max(batches)):
         return Untold(f"run {run} began or ended inside of a version of the source")
     if is_before_snapshot(ended):
         return Untold(f"the ledger does not say which versions of the source run {run} read")
@@ -173,6 +173,14 @@ def _find_read(past: LedgerHistory, run: int) -> RunRead | NothingRead | Untold:
         frozenset(e.arrival for e in batches.values() if e.arrival is not None),
         _find_erased(past, last),
     )
+
+
+def _ends_inside(past: LedgerHistory, batch: int) -> bool:
+    """Whether a batch is known, and not known to have read a version of the source to its end."""
+    offsets = past.offsets(batch)
+    done = [entry for entry in past.entries if entry.step == DONE and entry.batch == batch]
+    is_whole = bool(done) and passes_rewrites(done[-1])
+    return offsets is not None and is_inside_version(offsets) and not is_whole
 
 
 def _find_erased(past: LedgerHistory, until: LedgerEntry) -> Erasures:

@@ -74,7 +74,15 @@ def find_followed(past: LedgerExcerpt, batches: Collection[int]) -> Followed | N
 def ends_with_rewrite(past: LedgerExcerpt) -> bool:
     """Whether the last batch passed over commits that removed rows."""
     last = [entry for entry in past.entries if entry.step == DONE]
-    return bool(last) and last[-1].batch == past.last_batch and "left_out" in _read_note(last[-1])
+    return bool(last) and last[-1].batch == past.last_batch and passes_rewrites(last[-1])
+
+
+def passes_rewrites(done: LedgerEntry) -> bool:
+    """Whether a batch passed over commits that removed rows.
+
+    It compared whole versions of the source, also where the stream names a place inside of one.
+    """
+    return "left_out" in _read_note(done)
 
 
 def pending_changes(past: LedgerExcerpt) -> Iterator[tuple[int, int, int]]:

@@ -131,9 +131,23 @@ def _name_parts_of(field: str, node: Node, found: list[Reference]) -> Node:
         return node
     if path_of(node):
         found.append(_refer(field, node))
-        return Name(found[-1].name)
+        return _name_column(found[-1].name)
     arguments = (_name_parts_of(field, argument, found) for argument in node.arguments)
     return Call(node.operation, tuple(arguments))
+
+
+def _name_column(name: str) -> Name:
+    """The column, in backticks where its bare name is read as something else.
+
+    >>> _name_column("country"), _name_column("net-total")
+    (Name(name='country', quoted=False), Name(name='net-total', quoted=True))
+    """
+    bare = Name(name)
+    try:
+        is_read_back = tree(parse_expression("expression", name)) == bare
+    except SpecError:
+        is_read_back = False
+    return bare if is_read_back else Name(name, quoted=True)
 
 
 def columns_of(

@@ -5,7 +5,10 @@ None of them is written here. What they contain is for windowing/ingest.
 
 import gzip
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from io import BufferedReader
+from typing import IO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,8 +21,6 @@ from windowing.storage.spark_internals import SPARK_ERRORS
 from windowing.storage.store import StoredFile, store_of
 
 _AT_ONCE = 1 << 20
-_GZIP = 16 + zlib.MAX_WBITS
-"""What tells zlib that its input has the header of gzip."""
 _HADOOP_PATTERN = "?*[]{}\\"
 """What Hadoop takes for a pattern in a path unless a backslash stands before it."""
 
@@ -47,22 +48,24 @@ def read_beginning(file: Location, most: int, *, is_gzip: bool) -> bytes:
     with store_of(file).open(file) as content:
         if not is_gzip:
             return bytes(content.read(most))
-        found = b""
-        unpacked = zlib.decompressobj(_GZIP)
-        while len(found) < most and (packed := content.read(_AT_ONCE)):
-            try:
-                found += unpacked.decompress(packed, most - len(found))
-            except zlib.error:
-                raise UnreadableFile("is not compressed by gzip, as its name says") from None
-        return found
+        with _unpacked(content) as unpacked:
+            return unpacked.read(most)
 
 
 def check_gzip(file: Location) -> None:
     """Reads a file to its end; UnreadableFile where it is not what gzip has written."""
+    with store_of(file).open(file) as content, _unpacked(content) as unpacked:
+        while unpacked.read(_AT_ONCE):
+            pass
+
+
+@contextmanager
+def _unpacked(content: pa.NativeFile) -> Iterator[IO[bytes]]:
+    """What gzip has compressed, in one part or more."""
     try:
-        with store_of(file).open(file) as content, gzip.open(content) as unpacked:
-            while unpacked.read(_AT_ONCE):
-                pass
+        # By itself it reads a few thousand bytes at once, each time by a request to other storage.
+        with gzip.open(BufferedReader(content, _AT_ONCE)) as unpacked:
+            yield unpacked
     except EOFError:
         raise UnreadableFile("ends in the middle of what gzip has compressed") from None
     except (gzip.BadGzipFile, zlib.error):

@@ -112,6 +112,13 @@ def test_it_is_said_why_nobody_knows_what_a_run_has_read(
     assert reason in found.reason
 
 
+def test_what_a_run_compared_with_the_source_ends_with_a_whole_version() -> None:
+    rewritten = [replace(e, note='{"left_out": []}') for e in batch(0, 1, offsets(8, 1))]
+    second = read_of(ledger(rewritten, batch(1, 2, offsets(10))), 2)
+    assert (second.since, second.until) == (8, 9)
+    assert read_of(ledger(rewritten), 1).until == 8
+
+
 def test_what_was_erased_then_counts() -> None:
     erased = LedgerEntry(ERASE_INTENT, note=note_erased("salt", Erasure("digest")))
     past = ledger(batch(0, 1, offsets(2)), [erased], batch(1, 2, offsets(3)))
