@@ -18,7 +18,6 @@ from jobs.locking import lock
 from jobs.maintenance.erasure import (
     delete_old_files,
     delete_rows,
-    is_internal,
     rewrite_marked_files,
 )
 from jobs.maintenance.subject import Subject, compute_erasure, read_key, read_value
@@ -47,7 +46,7 @@ from windowing.ledger.rule import (
     LedgerEntry,
 )
 from windowing.ledger.table import record_entries
-from windowing.merge.rule import REVISIONS, published_name
+from windowing.merge.rule import REVISIONS, is_internal, published_name
 from windowing.panes.rule import SEEN
 from windowing.report.rule import Changed, read_changed
 from windowing.report.text import instant_us, interval, plain_fields
@@ -223,7 +222,8 @@ def _list_recorded(intents: Iterable[LedgerEntry]) -> list[Erasure]:
 def _require_newest_published(pipeline: Pipeline, past: LedgerHistory) -> None:
     """Raises UsageError where readers use an older version, which could not be kept.
 
-    An interrupted erase has changed versions already, so then the order of the entries decides.
+    An interrupted erase has changed versions already, so then the order of the entries decides, and
+    what the newest of them that is no part of it has left.
     """
     published, newest, intent = past.published, past.newest, past.open_erasure
     if published is None or newest is None:
@@ -234,13 +234,20 @@ def _require_newest_published(pipeline: Pipeline, past: LedgerHistory) -> None:
         # The rebuild of an interrupted erase is a part of it.
         since = max(published.seq, intent.seq)
         others = [e for e in past.entries if e.step in FINISHED and e.step != EVOLVE_DONE]
-        is_outdated = any(entry.seq > since for entry in others)
+        is_late = any(entry.seq > since for entry in others)
+        is_outdated = is_late or (bool(others) and _shows_older(pipeline, published, others[-1]))
     if is_outdated:
         raise UsageError(
             f"{pipeline.name}: the published run {published.run} is not the newest, so erase "
             "would delete the versions that readers use; "
             "`tidemark publish` (or `--accept REASON`) first"
         )
+
+
+def _shows_older(pipeline: Pipeline, published: LedgerEntry, newest: LedgerEntry) -> bool:
+    """Whether readers see an older version of an output than a step has left, or none."""
+    names = [w.name for w in pipeline.windows if w.name in newest.versions]
+    return any(published.versions.get(name, -1) < newest.versions[name] for name in names)
 
 
 def _count_in_source(batch: RunContext, past: LedgerHistory, due: Erasures) -> int:

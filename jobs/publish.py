@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from json import dumps
 
 from expectations.outcome import Outcome
-from expectations.table import read_newest, read_validated
-from jobs.diagnosis.pointer import advance_pointer, replace_pointer
+from expectations.table import read_judgement, read_newest, read_validated
+from jobs.diagnosis.pointer import advance_pointer, read_pointer, replace_pointer
 from jobs.foreign_errors.control_errors import control_errors_explained
 from jobs.locking.lock_file import held_here
 from jobs.publication.changed import find_changed_days
@@ -35,12 +35,13 @@ from jobs.validation.publishable import (
     join_acceptances,
     keep_accepted,
     list_broken,
+    list_removed,
     publishable_entry,
 )
 from windowing.crash import crashpoint
 from windowing.errors import ExpectationsFailed, UsageError
 from windowing.grid.zone import micros, moment
-from windowing.ledger.acceptance import Rollback, parse_note
+from windowing.ledger.acceptance import Rollback, parse_note, parse_rollback
 from windowing.ledger.changed import ChangedDays, add_to_note, list_changes, parse_changed
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import PUBLISH, LedgerEntry
@@ -51,6 +52,7 @@ from windowing.report.publications import Publications, RolledBack
 from windowing.report.rule import Publication, Published
 from windowing.source.rule import pending_changes
 from windowing.spec.pipeline import EACH, Pipeline
+from windowing.spec.words import join_names
 
 
 def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
@@ -72,20 +74,28 @@ def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
         subject = past.newest
         if subject is None:
             return Publication(0, {}, is_new=False)
-        is_judged = accept is None and not past.shows(subject)
+        is_shown_already = past.shows(subject)
+        is_judged = accept is None and not is_shown_already
         if is_judged:
             subject = unpublished_validated(pipeline, past) or subject
         outcomes = read_newest(pipeline, subject)
         held: Mapping[str, Sequence[str]] = {}
         if is_judged:
-            held = _choose_held(pipeline, subject, outcomes)
+            try:
+                held = _choose_held(pipeline, subject, outcomes)
+                _require_judged_since_rollback(pipeline, past, outcomes)
+            except ExpectationsFailed:
+                _finish_showing(pipeline, past)
+                raise
+        if not is_shown_already:
             _require_reprocessed(pipeline, subject, past)
         if past.open_erasure is not None and subject.seq < past.open_erasure.seq:
             raise UsageError(
                 f"{pipeline.name}: nothing is published, because an erase is incomplete; "
                 "rerun `tidemark erase`, then publish"
             )
-        versions = hold_back(pipeline, past, subject, held)
+        removed = list_removed(pipeline, past, subject)
+        versions = hold_back(past, subject, [*held, *removed])
         editions = list_editions(pipeline, versions.by_table)
         is_new = accept is not None or not is_shown(past, subject.run, versions)
         if is_new:
@@ -114,7 +124,7 @@ def roll_back(pipeline: Pipeline, to: int | None, reason: str) -> RolledBack:
         past = read_history(pipeline)
         chosen = choose_earlier(pipeline, past, to)
         kept = list_outputs_since(pipeline, past, chosen)
-        versions = hold_back(pipeline, past, chosen, kept)
+        versions = hold_back(past, chosen, kept)
         again = replace(
             chosen, versions=versions.by_table, counts={**chosen.counts, **versions.runs}
         )
@@ -243,8 +253,15 @@ def _choose_held(
         raise ExpectationsFailed(
             f"{pipeline.name}: run {subject.run} has not been validated; `tidemark validate` first"
         )
+    outputs = [w.name for w in pipeline.windows if w.name in subject.versions]
+    unjudged = set(outputs) - {outcome.window for outcome in outcomes}
+    if unjudged:
+        raise ExpectationsFailed(
+            f"{pipeline.name}: {join_names(sorted(unjudged))} of run {subject.run} was not there "
+            "to be validated; `tidemark validate` first"
+        )
     broken = list_broken(outcomes)
-    others = [w.name for w in pipeline.windows if w.name not in broken]
+    others = [name for name in outputs if name not in broken]
     if pipeline.publish == EACH and others:
         return {w.name: broken[w.name] for w in pipeline.windows if w.name in broken}
     failed = [f"{window}: {each}" for window, rules in broken.items() for each in rules]
@@ -256,6 +273,26 @@ def _choose_held(
             f"{advise_on_rows(pipeline, rules)}repair the data, or publish with --accept REASON"
         )
     return {}
+
+
+def _require_judged_since_rollback(
+    pipeline: Pipeline, past: LedgerHistory, outcomes: Sequence[Outcome]
+) -> None:
+    """Raises ExpectationsFailed where a failure was accepted as one that readers saw before.
+
+    Since a rollback they may see it no more, and then it is not accepted.
+    """
+    shown = past.published
+    if shown is None or parse_rollback(shown.note) is None:
+        return
+    if not any(outcome.accepted for outcome in outcomes):
+        return
+    newest = read_judgement(pipeline, past)
+    if newest is None or newest.at_us <= (shown.at or 0):
+        raise ExpectationsFailed(
+            f"{pipeline.name}: what fails was accepted by a publication that was rolled back since "
+            "then; `tidemark validate` first"
+        )
 
 
 def _require_reprocessed(pipeline: Pipeline, subject: LedgerEntry, past: LedgerHistory) -> None:
@@ -283,6 +320,15 @@ def _record_publication(
         note=note,
     )
     return record_entries(pipeline, past, [entry])
+
+
+def _finish_showing(pipeline: Pipeline, past: LedgerHistory) -> None:
+    """Shows readers what the ledger says is published, where a publication was interrupted."""
+    published = past.published
+    if published is None or read_pointer(pipeline).step == published.seq:
+        return
+    editions = list_editions(pipeline, published.versions)
+    _show(pipeline, past, editions, _describe(pipeline, past, published.run or 0, editions))
 
 
 def _show(pipeline: Pipeline, past: LedgerHistory, editions: Editions, result: Publication) -> None:

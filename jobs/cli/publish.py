@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from windowing.report.rule import Publication
     from windowing.spec.pipeline import Pipeline
 
-_BEFORE = 0
-"""Stands for the last publication of other versions; no publication has this number."""
+_BEFORE = -1
+"""Stands for the last publication of other versions; nobody can type it."""
 
 
 @click.command()
@@ -28,7 +28,7 @@ _BEFORE = 0
     "--rollback",
     is_flag=False,
     flag_value=_BEFORE,
-    type=click.IntRange(min=0),
+    type=int,
     metavar="[NUMBER]",
     help="Publish an earlier publication again: that of a number, or the last one that differs.",
 )
@@ -57,7 +57,7 @@ def publish(
     if lists:
         _list(pipeline, printer)
     elif rollback is not None:
-        _roll_back(pipeline, printer, rollback or None, reason or "")
+        _roll_back(pipeline, printer, None if rollback == _BEFORE else rollback, reason or "")
     else:
         _publish(pipeline, printer, accept)
 

@@ -17,7 +17,7 @@ from windowing.columns import kept_name, own_name, quoted
 from windowing.crash import crashpoint
 from windowing.ledger.erased import Erasures
 from windowing.location import Location
-from windowing.merge.rule import REVISIONS
+from windowing.merge.rule import REVISIONS, is_internal
 from windowing.panes.rule import SEEN, state_names
 from windowing.storage import merges, own_tables, upkeep
 from windowing.storage.kept_open import has_commit
@@ -75,11 +75,6 @@ def delete_rows(batch: RunContext, due: Erasures, left: Sequence[str]) -> dict[s
             found[table] = _delete_erased(batch, table, of_keys, own_name)
         crashpoint("erase.deleted")
     return found
-
-
-def is_internal(table: str) -> bool:
-    """Whether a table is none that a window is called as, so that no reader depends on it."""
-    return table.startswith("_")
 
 
 def _empty_table(batch: RunContext, table: str) -> int:

@@ -15,7 +15,7 @@ from windowing.ledger.rule import (
     RUN_OF,
     LedgerEntry,
 )
-from windowing.merge.rule import complete_table
+from windowing.merge.rule import is_internal, name_complete
 from windowing.spec.pipeline import Pipeline
 
 
@@ -95,9 +95,21 @@ class Versions:
     runs: Mapping[str, int]
 
 
-def hold_back(
-    pipeline: Pipeline, past: LedgerHistory, subject: LedgerEntry, held: Iterable[str]
-) -> Versions:
+def list_removed(pipeline: Pipeline, past: LedgerHistory, subject: LedgerEntry) -> list[str]:
+    """The outputs of `subject` that the spec has no more, unless readers see what it has of them.
+
+    Nothing has judged these rows, and with the window in the spec again readers would see them.
+    """
+    shown = {} if past.published is None else past.published.versions
+    windows = {window.name for window in pipeline.windows}
+    return [
+        name
+        for name, version in subject.versions.items()
+        if not is_internal(name) and name not in windows and shown.get(name) != version
+    ]
+
+
+def hold_back(past: LedgerHistory, subject: LedgerEntry, held: Iterable[str]) -> Versions:
     """The versions of `subject`, but of the outputs `held` those that readers see now.
 
     An output that they have not seen yet is left out.
@@ -107,8 +119,7 @@ def hold_back(
     runs: dict[str, int] = {}
     for name in held:
         # What is closed in an output may be recorded in another table, which goes with it.
-        complete = complete_table(pipeline, pipeline.window(name)).path.name
-        for table in {name, complete}:
+        for table in (name, name_complete(name)):
             by_table.pop(table, None)
             if table in shown:
                 by_table[table] = shown[table]

@@ -11,6 +11,7 @@ from jobs.validation.publishable import (
     is_shown,
     keep_accepted,
     list_broken,
+    list_removed,
 )
 from windowing.ledger.acceptance import Acceptance, parse_note
 from windowing.ledger.history import LedgerHistory
@@ -105,27 +106,38 @@ def seen(note: str | None = None) -> LedgerHistory:
 
 
 def test_an_output_that_is_held_back_stays_as_readers_see_it_with_what_it_needs() -> None:
-    held = hold_back(PIPELINE, seen(), NEWEST, ["tens"])
+    held = hold_back(seen(), NEWEST, ["tens"])
     assert held.by_table == {"_panes": 9, "hourly": 7, "tens": 1, TENS: 1}
     assert held.runs == {"run.tens": 1}
-    assert hold_back(PIPELINE, seen(), NEWEST, ()).by_table == NEWEST.versions
-    assert hold_back(PIPELINE, seen(), NEWEST, ()).runs == {}
+    assert hold_back(seen(), NEWEST, ()).by_table == NEWEST.versions
+    assert hold_back(seen(), NEWEST, ()).runs == {}
 
 
 def test_an_output_that_readers_have_not_seen_yet_is_left_out() -> None:
-    held = hold_back(PIPELINE, LedgerHistory((NEWEST,)), NEWEST, ["tens"])
+    held = hold_back(LedgerHistory((NEWEST,)), NEWEST, ["tens"])
     assert held.by_table == {"_panes": 9, "hourly": 7}
     assert held.runs == {}
 
 
+def test_unseen_rows_of_an_output_that_the_spec_has_no_more_are_held_back() -> None:
+    more = {"seen": 4, "unseen": 5, "_windows_unseen": 5}
+    newest = replace(NEWEST, versions={**NEWEST.versions, **more})
+    shown = LedgerEntry(PUBLISH, 3, run=1, versions={"seen": 4, "unseen": 2})
+    past = LedgerHistory((shown, newest))
+    assert list_removed(PIPELINE, past, newest) == ["unseen"]
+    held = hold_back(past, newest, ["unseen"])
+    assert held.by_table == {**NEWEST.versions, "seen": 4, "unseen": 2}
+    assert list_removed(PIPELINE, LedgerHistory((newest,)), newest) == ["seen", "unseen"]
+
+
 def test_an_output_held_back_again_keeps_the_run_that_readers_see() -> None:
-    first = hold_back(PIPELINE, seen(), NEWEST, ["tens"])
+    first = hold_back(seen(), NEWEST, ["tens"])
     published = LedgerEntry(PUBLISH, seq=5, run=2, versions=first.by_table, counts=first.runs)
     newer = replace(NEWEST, seq=8, run=3, versions=dict.fromkeys(NEWEST.versions, 20))
     past = LedgerHistory((*seen().entries, published, newer))
     assert past.run_shown("tens") == 1
     assert past.run_shown("hourly") == 2
-    again = hold_back(PIPELINE, past, newer, ["tens"])
+    again = hold_back(past, newer, ["tens"])
     assert (again.by_table["tens"], again.by_table["hourly"]) == (1, 20)
     assert again.runs == {"run.tens": 1}
     assert is_shown(past, 2, first)

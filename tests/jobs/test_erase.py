@@ -280,6 +280,15 @@ def test_a_run_that_came_between_is_published_before_an_erasure_is_finished(life
     assert validate(lab.spark, lab.pipeline).passed, (
         "although the ledger still counts what is erased in part"
     )
+    # What is published now was validated, and one more run has not been.
+    lab.land([Event("a", BASE + 222 * MINUTE, 1, "unjudged")])
+    lab.go()
+    publish(lab.pipeline)
+    before = counts_of_readers(lab)
+    with pytest.raises(UsageError, match=f"the published run {published + 1} is not the newest"):
+        erase(lab.spark, lab.pipeline, {"key": CANARY})
+    assert counts_of_readers(lab) == before
+    validate(lab.spark, lab.pipeline)
     publish(lab.pipeline)
     assert erase(lab.spark, lab.pipeline, {"key": CANARY}).resumed
     without_canary(life)

@@ -1,5 +1,6 @@
 """Publications by their numbers: listed, published again, and compared. No JVM."""
 
+import errno
 import json
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -32,6 +33,7 @@ from windowing.ledger.rule import (
 from windowing.ledger.table import read_history, record_entries
 from windowing.location import Location
 from windowing.merge.rule import published_name
+from windowing.storage import control
 
 
 @pytest.fixture
@@ -514,6 +516,35 @@ def test_a_damaged_table_of_a_left_window_is_deleted(lake: PublishedLake) -> Non
     (left.table.local / "_delta_log" / f"{0:020}.json").write_text("{")
     assert drop_outdated_of_left(lake.pipeline) == ("left",)
     assert not left.table.local.exists()
+
+
+def test_what_a_storage_does_not_answer_is_no_damage(
+    lake: PublishedLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = Left(lake)
+    opens = control.open_delta
+
+    def answers_elsewhere(path: Location, version: int | None = None) -> DeltaTable:
+        if path in (left.table, lake.table):
+            raise OSError(errno.EIO, "no answer")
+        return opens(path, version)
+
+    lake.run({("EWR", 3): 1})
+    monkeypatch.setattr(control, "open_delta", answers_elsewhere)
+    with pytest.raises(OSError, match="Input/output error"):
+        drop_outdated_of_left(lake.pipeline)
+    with pytest.raises(OSError, match="Input/output error"):
+        lake.publish()
+    monkeypatch.undo()
+    assert left.table.local.exists()
+    lake.publish()
+    assert lake.read() == lake.newest
+
+
+def test_no_publication_has_the_number_0(lake: PublishedLake) -> None:
+    words = ("--rollback", "0", "--reason", "wrong fares")
+    assert "has no publication 0" in tidemark("publish", lake, *words, code=2).output
+    assert len(numbers(lake)) == 3
 
 
 @pytest.mark.parametrize("lost", ["_delta_log", "."])

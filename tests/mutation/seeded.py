@@ -166,7 +166,7 @@ BUGS = (
     Bug(
         "what is published need not be validated",
         "jobs/publish.py",
-        "        is_judged = accept is None and not past.shows(subject)\n",
+        "        is_judged = accept is None and not is_shown_already\n",
         "        is_judged = False\n",
         ("tests/jobs/cli/test_commands.py",),
     ),

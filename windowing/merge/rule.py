@@ -87,6 +87,16 @@ def output_table(pipeline: Pipeline, window: Window) -> Target:
     )
 
 
+def is_internal(table: str) -> bool:
+    """Whether a table is none that a window is called as, so that no reader depends on it."""
+    return table.startswith("_")
+
+
+def name_complete(window: str) -> str:
+    """The name of the table that contains every window, where that is not the output."""
+    return f"_windows_{window}"
+
+
 def complete_table(pipeline: Pipeline, window: Window) -> Target:
     """The table that contains every window.
 
@@ -97,7 +107,7 @@ def complete_table(pipeline: Pipeline, window: Window) -> Target:
         return users
     closing = (CLOSED_BY,) if describe_window(window).closed_by_event else ()
     return Target(
-        pipeline.table(f"_windows_{window.name}"),
+        pipeline.table(name_complete(window.name)),
         users.identity,
         (*users.shown, *closing),
         change_feed=False,

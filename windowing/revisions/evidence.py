@@ -26,7 +26,7 @@ from windowing.ledger.rule import (
     LedgerEntry,
 )
 from windowing.revisions.rule import Cause, Step, describe_step
-from windowing.source.rule import passes_rewrites, read_range, was_rewritten
+from windowing.source.rule import ends_with_changes, read_range, was_rewritten
 from windowing.spec.description import describe_window
 from windowing.spec.kinds import Window
 from windowing.storage.stream_offsets import (
@@ -179,7 +179,7 @@ def _ends_inside(past: LedgerHistory, batch: int) -> bool:
     """Whether a batch is known, and not known to have read a version of the source to its end."""
     offsets = past.offsets(batch)
     done = [entry for entry in past.entries if entry.step == DONE and entry.batch == batch]
-    is_whole = bool(done) and passes_rewrites(done[-1])
+    is_whole = bool(done) and ends_with_changes(done[-1])
     return offsets is not None and is_inside_version(offsets) and not is_whole
 
 

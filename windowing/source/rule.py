@@ -74,15 +74,16 @@ def find_followed(past: LedgerExcerpt, batches: Collection[int]) -> Followed | N
 def ends_with_rewrite(past: LedgerExcerpt) -> bool:
     """Whether the last batch passed over commits that removed rows."""
     last = [entry for entry in past.entries if entry.step == DONE]
-    return bool(last) and last[-1].batch == past.last_batch and passes_rewrites(last[-1])
+    return bool(last) and last[-1].batch == past.last_batch and "left_out" in _read_note(last[-1])
 
 
-def passes_rewrites(done: LedgerEntry) -> bool:
-    """Whether a batch passed over commits that removed rows.
+def ends_with_changes(done: LedgerEntry) -> bool:
+    """Whether a batch found that the source had changed rows.
 
-    It compared whole versions of the source, also where the stream names a place inside of one.
+    It ends with a whole version, also where the stream names a place inside of one: a change feed
+    is read to the end of a commit, and elsewhere whole versions were compared.
     """
-    return "left_out" in _read_note(done)
+    return "ranges" in _read_note(done)
 
 
 def pending_changes(past: LedgerExcerpt) -> Iterator[tuple[int, int, int]]:
@@ -130,7 +131,7 @@ def reprocesses_change(done: LedgerEntry) -> bool:
 
 def was_rewritten(past: LedgerExcerpt) -> bool:
     """Whether the source was seen to change its past, by this spec or an earlier one."""
-    return any("ranges" in _read_note(e) for e in past.entries if e.step == DONE)
+    return any(ends_with_changes(entry) for entry in past.entries if entry.step == DONE)
 
 
 def _read_note(entry: LedgerEntry) -> dict[str, Any]:

@@ -159,12 +159,7 @@ class _Edition:
 
 
 def _open(mirror: Mirror) -> PlainTable | None:
-    if not has_commit(mirror.home):
-        return None
-    opened = plain_table.find_plain(mirror.home)
-    if opened is None:
-        raise TableError(mirror.home, "it was changed, or has lost files")
-    return opened
+    return plain_table.open_plain(mirror.home) if has_commit(mirror.home) else None
 
 
 def _read_shown(mirror: Mirror, opened: PlainTable) -> Shown | None:

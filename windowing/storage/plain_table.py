@@ -96,12 +96,20 @@ def find_plain(path: Location) -> PlainTable | None:
     if path.is_in_catalog:
         return None
     try:
-        table = open_to_read(path)
-        if table is None or not is_plain(table):
-            return None
+        return open_plain(path)
     except (TableError, OSError):
         # Spark says what is wrong with it.
         return None
+
+
+def open_plain(path: Location) -> PlainTable:
+    """The newest version of the table at `path`, which has to be plain; else TableError.
+
+    OSError where the storage does not answer, which is no damage.
+    """
+    table = open_to_read(path)
+    if table is None or not is_plain(table):
+        raise TableError(path, "it was changed, or has lost files")
     return PlainTable(path, table)
 
 

@@ -112,8 +112,8 @@ def test_it_is_said_why_nobody_knows_what_a_run_has_read(
     assert reason in found.reason
 
 
-def test_what_a_run_compared_with_the_source_ends_with_a_whole_version() -> None:
-    rewritten = [replace(e, note='{"left_out": []}') for e in batch(0, 1, offsets(8, 1))]
+def test_a_run_that_found_changes_of_the_source_ends_with_a_whole_version() -> None:
+    rewritten = [replace(e, note='{"ranges": []}') for e in batch(0, 1, offsets(8, 1))]
     second = read_of(ledger(rewritten, batch(1, 2, offsets(10))), 2)
     assert (second.since, second.until) == (8, 9)
     assert read_of(ledger(rewritten), 1).until == 8
