@@ -3,7 +3,6 @@
 A diagnosis finds everything for which the next run would be refused.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
@@ -19,16 +18,13 @@ from jobs.foreign_errors.control_errors import control_errors_explained
 from jobs.locking import lock
 from jobs.recompute.periods import find_changed_frozen
 from jobs.sessions.exact_session import in_exact_session
-from windowing.doctor.rule import RECOVER, Finding, name_command
+from windowing.doctor.rule import RECOVER, Finding
 from windowing.errors import StateRefused
-from windowing.ledger.history import LedgerHistory
 from windowing.ledger.table import read_history
-from windowing.report.text import instant_us, plain
+from windowing.report.text import plain
 from windowing.source import table as source
 from windowing.spec.pipeline import Pipeline
 
-FROZEN_CHANGED = "FROZEN_CHANGED"
-"""The finding that rows of a closed period are not what they were. Runs go on meanwhile."""
 _MAX_ATTEMPTS = 5
 """How often a diagnosis is repeated at most while other commands write."""
 
@@ -82,31 +78,13 @@ def diagnose(spark: SparkSession, pipeline: Pipeline) -> tuple[StateRefused, ...
         return (refused,)
 
 
-def _find_changed_rows(
-    spark: SparkSession, pipeline: Pipeline, past: LedgerHistory
-) -> Iterator[StateRefused]:
-    """Outputs whose frozen rows are not those that the ledger has the digests of."""
-    if past.period is None:
-        return
-    for name, before, now in find_changed_frozen(spark, pipeline, past.period):
-        until = instant_us(past.period.until_us)
-        reopen = name_command(pipeline, "reopen", "--reason", "REASON")
-        yield StateRefused(
-            FROZEN_CHANGED,
-            f"{pipeline.root}: the rows of {name} that were closed until {until} have changed "
-            f"({before.rows:,} then, {now.rows:,} now, digest {now.digest[:12]} instead of "
-            f"{before.digest[:12]}); restore {pipeline.root} as a whole from a backup, or {reopen} "
-            "and close again",
-        )
-
-
 def _find_lasting_problems(spark: SparkSession, pipeline: Pipeline) -> tuple[StateRefused, ...]:
     past = read_history(pipeline)
     for _ in range(_MAX_ATTEMPTS):
         schema = source.checked_schema(spark, pipeline)
         found = tuple(find_problems(spark, pipeline, schema, past))
-        if not found and not past.is_open:
-            found = tuple(_find_changed_rows(spark, pipeline, past))
+        if not found:
+            found = tuple(find_changed_frozen(spark, pipeline, past))
         before = past
         past = read_history(pipeline)
         if not found or past == before:

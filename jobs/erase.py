@@ -26,7 +26,7 @@ from jobs.publication.editions import drop_outdated_of_left, list_published
 from jobs.publish import repoint_published
 from jobs.recompute.erased_ids import delete_ids
 from jobs.recompute.erased_totals import count_all_erased, count_changes, count_events_of_key
-from jobs.recompute.periods import note_frozen
+from jobs.recompute.periods import note_frozen, require_frozen
 from jobs.recompute.resume import finish_all
 from jobs.recompute.spec_evolution import IDS_ERASED, rebuild_without_values
 from jobs.reconcile import drop_leftover_copy
@@ -162,6 +162,7 @@ def _erase_subject(spark: SparkSession, pipeline: Pipeline, subject: Subject) ->
             return Erased({})
         _require_newest_published(pipeline, past)
         interrupted = past.open_erasures
+        require_frozen(spark, pipeline, past)
         due = Erasures(salt, frozenset({new, *_list_recorded(interrupted)}))
         batch = _context_of(spark, pipeline, past)
         source_rows = _count_in_source(batch, past, due) if due.columns else None

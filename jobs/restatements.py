@@ -23,6 +23,7 @@ from jobs.evidence.accepted_events import (
 from jobs.evidence.steps import tell_step
 from jobs.recompute.periods import frozen_windows
 from jobs.sessions.exact_session import in_exact_session
+from windowing.closed.frame import TOUCHED_END, find_touching
 from windowing.closed.rule import DELETED
 from windowing.columns import END, RUN, START
 from windowing.errors import UsageError
@@ -160,6 +161,8 @@ def _read_window(
     restated = own_tables.read_snapshot(spark, output.closed.restated, own_tables.EVERY_ROW)
     frozen = stored.where(output.closed.rows.is_frozen())
     both = restated.alias("n").join(frozen.alias("o"), are_equal("n", "o", target.identity), "left")
+    touching = find_touching(restated, stored, output.closed.rows).alias("t")
+    both = both.join(touching, are_equal("n", "t", target.identity), "left")
     identity = [F.col(f"n.`{name}`") for name in target.identity]
     ordered = both.orderBy(F.col(f"n.{START}"), F.col(f"n.{END}"), *identity)
     names = [name for name in target.shown if name not in pipeline.source.key]
@@ -167,6 +170,7 @@ def _read_window(
         F.col(f"n.{DELETED}").alias(DELETED),
         F.col(f"n.{RUN}").alias(RUN),
         F.col(f"o.{END}").isNotNull().alias(_OLD),
+        F.col(f"t.{TOUCHED_END}").alias(TOUCHED_END),
     ]
     rows = records(
         ordered.select(
@@ -180,8 +184,9 @@ def _read_window(
     values = [name for name in names if name not in (START, END)]
     found = [_describe(row, pipeline.source.key, values) for row in rows]
     if events is not None:
-        # Where no row is frozen, it is held back by its own end.
-        ends = [row[f"{_OLD}.{END}"] or row[f"{_NEW}.{END}"] for row in rows]
+        # A session may be held back by others that are frozen, and else each row by its own end.
+        held = (f"{_OLD}.{END}", TOUCHED_END, f"{_NEW}.{END}")
+        ends = [next(row[name] for name in held if row[name]) for row in rows]
         ended = list(zip(found, ends, strict=True))
         brought = _find_brought(spark, pipeline, past, window, ended, events)
         found = [replace(each, brought_by=brought[n]) for n, each in enumerate(found)]

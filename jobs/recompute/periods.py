@@ -18,6 +18,8 @@ from windowing.closed.rule import CLOSED_UNTIL, REOPENED, can_be_frozen
 from windowing.closed.table import Closed, digest_rows, locate_restated
 from windowing.columns import END, START
 from windowing.crash import crashpoint
+from windowing.doctor.rule import name_command
+from windowing.errors import StateRefused
 from windowing.grid.frame import instant
 from windowing.ledger.period import Frozen, Period, Reopening, read_step
 from windowing.ledger.rule import (
@@ -31,11 +33,15 @@ from windowing.ledger.table import Past, record_entries
 from windowing.merge import table as outputs
 from windowing.merge.frame import BEGUN, OVERFLOW
 from windowing.merge.rule import Target, output_table
+from windowing.report.text import instant_us
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta, own_tables, upkeep
 from windowing.storage.kept_open import has_commit
 from windowing.storage.table_properties import LONG_KEPT_FILES
+
+FROZEN_CHANGED = "FROZEN_CHANGED"
+"""The finding that rows of a closed period are not what they were. Runs go on meanwhile."""
 
 
 def frozen_windows(pipeline: Pipeline) -> tuple[Window, ...]:
@@ -46,7 +52,12 @@ def frozen_windows(pipeline: Pipeline) -> tuple[Window, ...]:
 def begin_period(
     spark: SparkSession, pipeline: Pipeline, past: Past, step: Period | Reopening
 ) -> Past:
-    """The history once the outputs are closed or reopened."""
+    """The history once the outputs are closed or reopened.
+
+    Raises StateRefused where rows that are closed already have changed, and are to stay closed.
+    """
+    if isinstance(step, Period):
+        require_frozen(spark, pipeline, past)
     intent = LedgerEntry(
         PERIOD_INTENT,
         run=past.last_run,
@@ -184,10 +195,31 @@ def note_frozen(spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt) ->
 
 
 def find_changed_frozen(
-    spark: SparkSession, pipeline: Pipeline, period: Period
-) -> Iterator[tuple[str, Frozen, Frozen]]:
-    """Each output whose frozen rows are not those of the ledger: its name, what was, what is."""
-    now = digest_frozen(spark, pipeline, period.until_us)
+    spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt
+) -> Iterator[StateRefused]:
+    """The outputs whose frozen rows are not those that the ledger has the digests of.
+
+    None while a close, a reopening or an erase is incomplete, because these change such rows.
+    """
+    period = past.period
+    if period is None or past.open_period is not None or past.open_erasure is not None:
+        return
+    found = digest_frozen(spark, pipeline, period.until_us)
     for name, before in period.frozen.items():
-        if name in now and now[name] != before:
-            yield name, before, now[name]
+        now = found.get(name, before)
+        if now != before:
+            until = instant_us(period.until_us)
+            reopen = name_command(pipeline, "reopen", "--reason", "REASON")
+            yield StateRefused(
+                FROZEN_CHANGED,
+                f"{pipeline.root}: the rows of {name} that were closed until {until} have changed "
+                f"({before.rows:,} then, {now.rows:,} now, digest {now.digest[:12]} instead of "
+                f"{before.digest[:12]}); restore {pipeline.root} as a whole from a backup, or "
+                f"{reopen}, `tidemark backfill` their event times and close again",
+            )
+
+
+def require_frozen(spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt) -> None:
+    """Raises StateRefused where a frozen row has changed, of which a new digest would not tell."""
+    for refused in find_changed_frozen(spark, pipeline, past):
+        raise refused

@@ -189,6 +189,20 @@ def test_the_steps_are_told_that_brought_what_is_restated(
     assert of_backfill["latest_behind_seconds"] == 262 * 60
 
 
+@pytest.mark.slow
+def test_a_session_that_frozen_ones_hold_back_counts_from_their_close(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lab = Lab(spark, tmp_path, WINDOWS[1:2], shows=FEW)
+    lab.run([at(50), at(300)])
+    closed = ClosedLab(lab)
+    closed.close(BASE + HOUR)
+    lab.run([at(41), at(56)])
+    # The session that would be there now ends within what is closed only here.
+    closed.close(BASE + 2 * HOUR)
+    assert brought_by(closed, "visits") == {("a", 41): [("run", 2)], ("a", 50): [("run", 1)]}
+
+
 def brought_by(closed: ClosedLab, window: str) -> dict[tuple[str, int], list[tuple[str, int]]]:
     """By key and minute of the start, the kinds of steps and how many events each has accepted."""
     lab = closed.lab
@@ -252,12 +266,27 @@ def test_the_doctor_finds_a_frozen_row_that_was_changed(closed: ClosedLab) -> No
     output = lab.pipeline.table("hourly")
     older = F.col("key") == "b"
     # While a run is open the version of an output is not compared.
-    lab.land([at(200)])
+    landed = lab.land([at(200)])
     ends_at(Crasher("batch.done"), lab.go)
     upkeep.update_rows(lab.spark, output, older, {"`total`": F.lit(9).cast("bigint")})
     lab.go()
+    lab.truth.run(landed, ARRIVAL)
     (found,) = diagnose(lab.spark, lab.pipeline)
     assert (found.code, "rows of hourly" in found.message) == ("FROZEN_CHANGED", True)
+    # A command that writes new digests would hide it.
+    later = moment(BASE + 2 * HOUR)
+    for step in (
+        partial(close_period, lab.spark, lab.pipeline, later, "invoiced"),
+        partial(erase, lab.spark, lab.pipeline, {"key": "a"}),
+    ):
+        with pytest.raises(StateRefused, match=r"FROZEN_CHANGED.*rows of hourly"):
+            step()
+    ends_at(Crasher("maintain.intended"), lambda: maintain(lab.spark, lab.pipeline))
+    assert [each.code for each in diagnose(lab.spark, lab.pipeline)] == ["FROZEN_CHANGED"]
+    reopen_period(lab.spark, lab.pipeline, "a row was changed")
+    lab.backfill(BASE, BASE + 4 * HOUR)
+    closed.until = None
+    closed.check()
 
 
 @pytest.mark.slow

@@ -14,20 +14,21 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windowing.closed.rule import DELETED, LANES, list_placed
-from windowing.columns import DELETE, END, INSERT, LAST, OP, START, UPDATE
+from windowing.columns import DELETE, END, INSERT, LAST, OP, START, UPDATE, quoted
 from windowing.grid.frame import instant
 from windowing.grid.placing import InChains
 from windowing.rows import JSON, are_equal, column_named, is_true, write_json
 
 OF_OUTPUT, OF_RESTATED = "__of_output", "__of_restated"
 """What a change does in each of the two tables; null is nothing."""
+TOUCHED_END = "__touched_end"
 _JSON = {
     **JSON,
     "timeZone": "UTC",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
 _STORED, _FROZEN, _SAME = "__stored", "__frozen", "__same"
-_RESTATED, _TOUCHES = "__restated", "__touches"
+_RESTATED = "__restated"
 
 
 @dataclass(frozen=True)
@@ -71,9 +72,9 @@ def place_changes(
     identity = list(rows.identity)
     stated = restated.select(*identity, F.lit(True).alias(_RESTATED))
     joined = _join_stored(changed, stored, rows).join(stated, identity, "left")
-    joined = joined.join(_find_touching(changed, stored, rows), identity, "left")
+    joined = joined.join(find_touching(changed, stored, rows), identity, "left")
     exists = F.col(OP) != DELETE
-    is_held = rows.is_frozen() | F.col(_TOUCHES)
+    is_held = rows.is_frozen() | F.col(TOUCHED_END).isNotNull()
     # In the order of the fields of `Row`.
     flags = (exists, is_held, F.col(_FROZEN), F.col(_SAME), F.col(_STORED), F.col(_RESTATED))
     bits = F.lit(0)
@@ -110,21 +111,24 @@ def _join_stored(found: DataFrame, stored: DataFrame, rows: ClosedRows) -> DataF
     )
 
 
-def _find_touching(changed: DataFrame, stored: DataFrame, rows: ClosedRows) -> DataFrame:
-    """The changed sessions that would overlap a frozen one: [identity, __touches]."""
-    found = changed.select(*rows.identity).distinct().withColumn(_TOUCHES, F.lit(True))
+def find_touching(changed: DataFrame, stored: DataFrame, rows: ClosedRows) -> DataFrame:
+    """The changed sessions that would overlap frozen ones, and the first end of these.
+
+    -> [identity, __touched_end]
+    """
     if rows.chain is None:
-        return found.limit(0)
+        return changed.select(*rows.identity, F.col(END).alias(TOUCHED_END)).limit(0)
     keys = [name for name in rows.identity if name != START]
-    frozen = stored.where(rows.is_frozen()).select(*keys, START, LAST)
+    frozen = stored.where(rows.is_frozen()).select(*keys, START, LAST, END)
     n_start, f_start = F.unix_micros(f"n.{START}"), F.unix_micros(f"f.{START}")
     begins_within = n_start <= F.unix_micros(f"f.{LAST}") + rows.chain.gap_us
     if rows.chain.longest_us is not None:
         begins_within = begins_within & (n_start < f_start + rows.chain.longest_us)
     ends_within = F.unix_micros(f"n.{END}") > f_start
     near = [*are_equal("n", "f", keys), begins_within, ends_within]
-    hits = changed.alias("n").join(frozen.alias("f"), near, "left_semi")
-    return hits.select(*rows.identity).distinct().withColumn(_TOUCHES, F.lit(True))
+    hits = changed.alias("n").join(frozen.alias("f"), near)
+    identity = [F.col(f"n.{quoted(name)}") for name in rows.identity]
+    return hits.groupBy(*identity).agg(F.min(f"f.{END}").alias(TOUCHED_END))
 
 
 def release_rows(stored: DataFrame, restated: DataFrame, rows: ClosedRows) -> DataFrame:
@@ -143,6 +147,27 @@ def release_rows(stored: DataFrame, restated: DataFrame, rows: ClosedRows) -> Da
     return named.where(F.col(OP).isNotNull())
 
 
+def _write_floats(value: Column, kind: T.DataType) -> Column:
+    """The value with the bits of each floating number as text.
+
+    Versions of Java differ in how many decimals they write of some of them.
+    """
+    match kind:
+        case T.FloatType() | T.DoubleType():
+            return F.when(value.isNotNull(), F.format_string("%a", value))
+        case T.ArrayType(elementType=inner):
+            return F.transform(value, lambda each: _write_floats(each, inner))
+        case T.MapType(valueType=inner):
+            return F.transform_values(value, lambda _, each: _write_floats(each, inner))
+        case T.StructType(fields=fields):
+            parts = [
+                _write_floats(value.getField(each.name), each.dataType).alias(each.name)
+                for each in fields
+            ]
+            return F.when(value.isNotNull(), F.struct(*parts))
+    return value
+
+
 def sum_digests(rows: DataFrame, columns: tuple[str, ...]) -> DataFrame:
     """How many rows there are, and the sums of the parts of their digests: [n, lane_0, ...].
 
@@ -150,10 +175,13 @@ def sum_digests(rows: DataFrame, columns: tuple[str, ...]) -> DataFrame:
 
     -> one row
     """
-    text = write_json(rows, sorted(columns), _JSON)
+    kinds = {name: rows.schema[name].dataType for name in sorted(columns)}
+    exact = [_write_floats(column_named(name), kind).alias(name) for name, kind in kinds.items()]
+    written = rows.select(*exact)
+    text = write_json(written, kinds, _JSON)
     digest = F.sha2(text, 256)
     sums = []
     for lane in range(LANES):
         part = F.conv(F.substring(digest, 16 * lane + 1, 16), 16, 10).cast("decimal(20,0)")
         sums.append(F.coalesce(F.sum(part), F.lit(0)).alias(f"lane_{lane}"))
-    return rows.agg(F.count(F.lit(1)).alias("n"), *sums)
+    return written.agg(F.count(F.lit(1)).alias("n"), *sums)

@@ -68,6 +68,11 @@ def read_erased(note: str | None) -> Erasure | None:
     return _read_erasure(fields, _ERASED) if _ERASED in fields else None
 
 
+def is_lifted(note: str | None) -> bool:
+    """Whether an entry with this note lifts an erasure."""
+    return note is not None and _LIFTED in loads(note)
+
+
 def _read_erasure(fields: Mapping[str, str], what: str) -> Erasure:
     return Erasure(fields[what], fields.get(_COLUMN))
 

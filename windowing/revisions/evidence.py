@@ -12,7 +12,7 @@ from typing import Any
 from windowing.columns import END, START
 from windowing.grid.placing import InChains, InOrder
 from windowing.grid.zone import micros
-from windowing.ledger.erased import Erasures, find_erasures
+from windowing.ledger.erased import Erasures, find_erasures, is_lifted
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import (
     BACKFILL_DONE,
@@ -195,6 +195,8 @@ def _find_resolved(past: LedgerHistory, seq: int) -> Resolved | Untold:
     if was_rewritten(past):
         return Untold("the source has changed rows, so not every row of a backfill was refused")
     earlier = [entry for entry in past.entries if entry.seq < seq]
+    if any(entry.step == ERASE_LIST and is_lifted(entry.note) for entry in earlier):
+        return Untold("an erasure was lifted, so not every row of a backfill was refused")
     begun = [entry.seq for entry in earlier if entry.step == BACKFILL_INTENT]
     if not begun:
         return Untold("the ledger does not say when the backfill began")

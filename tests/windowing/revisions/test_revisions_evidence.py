@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.windowing.spec.specs import changed
-from windowing.ledger.erased import Erasure, note_erased
+from windowing.ledger.erased import Erasure, note_erased, note_lifted
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import (
     BACKFILL_DONE,
@@ -15,6 +15,7 @@ from windowing.ledger.rule import (
     CLOSE,
     DONE,
     ERASE_INTENT,
+    ERASE_LIST,
     INTENT,
     MAX_TIME,
     MIN_TIME,
@@ -123,6 +124,14 @@ def test_what_was_erased_then_counts() -> None:
     erased = LedgerEntry(ERASE_INTENT, note=note_erased("salt", Erasure("digest")))
     past = ledger(batch(0, 1, offsets(2)), [erased], batch(1, 2, offsets(3)))
     assert [bool(read_of(past, run).erased.found) for run in (1, 2)] == [False, True]
+
+
+def test_a_backfill_may_bring_back_what_was_erased() -> None:
+    steps = [LedgerEntry(BACKFILL_INTENT), LedgerEntry(BACKFILL_DONE)]
+    for note, is_told in ((note_erased, True), (note_lifted, False)):
+        listed = LedgerEntry(ERASE_LIST, note=note("salt", Erasure("digest")))
+        found = find_evidence(ledger([listed], steps), Step(Cause.BACKFILL, 1, seq=2))
+        assert isinstance(found, Resolved if is_told else Untold)
 
 
 def test_a_backfill_is_known_by_its_intent() -> None:
