@@ -3,9 +3,12 @@
 That may be a chunk, a change of the spec, a run, or the ranges that the source has changed.
 """
 
+from dataclasses import replace
+
 from pyspark.sql import SparkSession
 
 from jobs.diagnosis.diagnose import prepare_run
+from jobs.diagnosis.tables import table_versions
 from jobs.microbatch.context import context_after
 from jobs.microbatch.stream import Run
 from jobs.recompute.chunk import finish_open_chunk, repair_chunk
@@ -14,8 +17,8 @@ from jobs.recompute.spec_evolution import apply_spec_change
 from jobs.recompute.staging import stage_chunk
 from jobs.recompute.time_range import TimeRange
 from windowing.ledger.history import LedgerHistory
-from windowing.ledger.rule import LedgerEntry
-from windowing.ledger.table import Past, read_history
+from windowing.ledger.rule import MAINTAIN_DONE, LedgerEntry
+from windowing.ledger.table import Past, read_history, record_entries
 from windowing.source import table as source
 from windowing.source.rule import pending_changes
 from windowing.spec.pipeline import Pipeline
@@ -36,9 +39,22 @@ def resume_from(spark: SparkSession, pipeline: Pipeline, past: Past) -> Past:
 
     Good is one with which spec, source and tables are consistent.
     """
+    past = _end_open_maintenance(pipeline, past)
     past = finish_open_period(spark, pipeline, past)
     past = apply_spec_change(spark, pipeline, past)
     return finish_open_chunk(spark, pipeline, past)
+
+
+def _end_open_maintenance(pipeline: Pipeline, past: Past) -> Past:
+    """The history in which what an interrupted maintenance has committed is its own.
+
+    All that it has left undone is for the next one. How many rows it has expired is not known.
+    """
+    begun = past.open_maintenance
+    if begun is None:
+        return past
+    done = replace(begun, step=MAINTAIN_DONE, versions=table_versions(pipeline))
+    return record_entries(pipeline, past, [done])
 
 
 def finish_open_run(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) -> LedgerHistory:

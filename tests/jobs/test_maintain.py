@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from jobs import maintain as maintenance
 from jobs.cli.main import main
+from jobs.history import history
 from jobs.maintain import maintain
 from jobs.publish import publish
 from jobs.read import read
@@ -33,6 +34,7 @@ from windowing.admit.outcomes import DUPLICATE, LATE, PARTIAL, QUARANTINED, REFU
 from windowing.errors import StateRefused, UsageError
 from windowing.grid.zone import moment
 from windowing.ledger.table import read_history
+from windowing.revisions.rule import Cause
 from windowing.spec.load import load_pipeline
 from windowing.storage import delta, delta_log
 
@@ -241,6 +243,21 @@ def test_a_pipeline_whose_last_row_has_expired_is_still_valid(
     lab.run([], ARRIVAL + 32 * DAY)
     found = validate(spark, lab.pipeline)
     assert found.passed, list(found.failed)
+
+
+def test_what_an_interrupted_maintenance_has_expired_is_its_own(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lab = Lab(spark, tmp_path, (Tumbling("hourly", 60 * MINUTE),), shows=FEW)
+    lab.pipeline = load_pipeline(lab.spec() | {"retention": {"output": "30 days"}})
+    lab.run(events_of_a(5))
+    lab.run(events_of_a(5 + 40 * 1440))
+    ends_at(Crasher("maintain.expired"), lambda: maintain(spark, lab.pipeline))
+    lab.run(events_of_a(7 + 40 * 1440))
+    first = Wanted(end=moment(BASE + DAY))
+    (told,) = history(spark, lab.pipeline, lab.pipeline.window("hourly"), first).windows
+    causes = [each.made_by and each.made_by.cause for each in told.values]
+    assert causes == [Cause.RUN, Cause.MAINTENANCE]
 
 
 @pytest.mark.deep

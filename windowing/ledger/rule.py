@@ -158,7 +158,7 @@ class LedgerExcerpt:
             self.open_evolution,
             self.open_erasure,
             self.open_period,
-            self._find_unfinished(MAINTAIN_INTENT, MAINTAIN_DONE, *FINISHED),
+            self.open_maintenance,
         )
         return any(entry is not None for entry in unfinished)
 
@@ -231,6 +231,11 @@ class LedgerExcerpt:
         """Every erasure that was begun since the last one was finished."""
         since = max((entry.seq for entry in self._entries_of(ERASE_DONE)), default=-1)
         return tuple(entry for entry in self._entries_of(ERASE_INTENT) if entry.seq > since)
+
+    @property
+    def open_maintenance(self) -> LedgerEntry | None:
+        """A maintenance that was begun, since which no step has finished."""
+        return self._find_unfinished(MAINTAIN_INTENT, MAINTAIN_DONE, *FINISHED)
 
     @property
     def open_period(self) -> LedgerEntry | None:
