@@ -99,6 +99,25 @@ def test_parts_of_the_source_are_computed_there_and_others_come_and_go() -> None
     assert source.field_of("done") == "windows.trips.marker"
 
 
+@pytest.mark.parametrize(
+    ("where", "sql"),
+    [
+        ("trip.`net-total` > 5", "`net-total` > 5"),
+        ("votes.true", "`true`"),
+        ("trip.case = 'x'", "`case` = 'x'"),
+        ("attributes['http-status'] = '500'", "`attributes_http-status` = '500'"),
+    ],
+)
+def test_a_part_with_a_name_that_reads_as_something_else_is_in_backticks(
+    where: str, sql: str
+) -> None:
+    pipeline = loaded(**{"aggregates/some": {"call": "count()", "where": where}})
+    some = next(each for each in pipeline.aggregates if each.name == "some")
+    ((name, _),) = pipeline.source.parts
+    assert some.where is not None
+    assert (some.where.sql, some.where.columns) == (sql, (name,))
+
+
 def test_a_part_that_has_a_name_is_not_computed_twice() -> None:
     pipeline = loaded(
         **{
