@@ -48,10 +48,11 @@ def guess_type(values: Iterable[str | None], csv: CsvForm) -> Guess:
     """The narrowest type that all values have; blanks and the nulls of the files say nothing.
 
     Whole numbers are bigint, those that all have two decimals decimal(18,2), because that is how
-    money is written, and others double, unless one has more digits than a double holds. Times that name their zone are timestamp, others
-    timestamp_ntz. A column is one of times or of decimals, too, if no more than one value in twenty
-    is none. Among decimals that value has to have more than digits, because a number of another
-    form, or a code, would be lost. Among whole numbers there is none, because codes look like them.
+    money is written, and others double, unless one has more digits than a double holds. Times that
+    name their zone are timestamp, others timestamp_ntz. A column is one of times or of decimals,
+    too, if no more than one value in twenty is none. Among decimals that value has to have more
+    than digits, because a number of another form, or a code, would be lost. Among whole numbers
+    there is none, because codes look like them.
     """
     known = Counter(value.strip() for value in values if value)
     for nothing in ("", *csv.nulls):

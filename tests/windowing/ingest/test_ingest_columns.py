@@ -56,7 +56,13 @@ EURO = CsvForm(decimal=",", thousands=".")
     [
         (["1", "-7", "+3", "0"], PLAIN, Guess("bigint")),
         (["1", "007"], PLAIN, Guess("string")),
-        (["9" * 19], PLAIN, Guess("double")),
+        # No double holds these, so they would be lost.
+        (["9" * 19], PLAIN, Guess("string")),
+        (["1790123456789012345"], PLAIN, Guess("string")),
+        (["12345678901234567", "1.5"], PLAIN, Guess("string")),
+        (["1234567890123456.5"], PLAIN, Guess("string")),
+        (["123456789012345.5"], PLAIN, Guess("double")),
+        (["123456789012345678", "7"], PLAIN, Guess("bigint")),
         (["1.5", "2"], PLAIN, Guess("double")),
         (["1e5", ".5"], PLAIN, Guess("double")),
         (["1.50", "-20.00"], PLAIN, Guess("decimal(18,2)")),
