@@ -230,6 +230,10 @@ def test_a_project_of_a_table_takes_no_files() -> None:
             {"delimiter": ";", "decimal": ",", "thousands": "."},
         ),
         ("a.csv", b'id,price\n1,"1,002.50"\n', {"thousands": ","}),
+        # This may be twelve and a third, or twelve thousand.
+        ("a.csv", b"id;price\n1;12,345\n", {"delimiter": ";"}),
+        ("a.csv", b"id;price\n1;12,345\n2;1,5\n", {"delimiter": ";", "decimal": ","}),
+        ("a.csv", b"id;price\n1;0,125\n", {"delimiter": ";", "decimal": ","}),
         ("a.tsv", b"id\tprice\n1\t2,5 kg\n", {"delimiter": "\t"}),
         ("a.csv", b"1,2.5\n2,3\n", {"header": False}),
         ("a.csv", "id;größe\n1;ä\n".encode(), {"delimiter": ";"}),
