@@ -124,6 +124,27 @@ def test_a_file_that_was_written_again_is_told_and_not_taken_twice(
     assert len(drop.rows(spark)) == 4
 
 
+@pytest.mark.slow
+def test_a_file_that_was_written_again_waits_for_an_interrupted_ingest(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    drop = DropFolder(tmp_path)
+    drop.land("1.csv", DAY)
+    drop.take(spark)
+    drop.land("2.csv", DAY)
+    assert stop_at("ingest.recorded", spark, drop)
+    drop.land("1.csv", DAY + "3,c,2026-03-02T10:11:00Z,7\n")
+    with pytest.raises(UsageError, match=r"an ingest was interrupted; run `tidemark ingest"):
+        keep_taken(drop.pipeline)
+    assert find_nothing_new(drop.pipeline) is None
+    with pytest.raises(StateRefused, match=r"FILE_CHANGED: 1\.csv"):
+        drop.take(spark)
+    assert keep_taken(drop.pipeline) == ("1.csv",)
+    assert find_nothing_new(drop.pipeline) is None
+    assert drop.take(spark).appended == 2
+    assert len(drop.rows(spark)) == 4
+
+
 def test_a_file_that_is_written_while_it_is_read_is_left_for_later(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -40,6 +40,9 @@ def test_a_record_has_files_as_they_were_taken_last(tmp_path: Path) -> None:
     table.void_batch(source, 2, 4)
     voided = table.read_record(source)
     assert (voided.batch, voided.is_void, set(voided.taken)) == (2, True, {"a.csv", "b.csv"})
+    table.record_files(source, voided, 2, [taken("b.csv", 9)], 5)
+    kept = table.read_record(source)
+    assert (kept.batch, kept.is_void, kept.taken["b.csv"].bytes) == (2, True, 9)
 
 
 def test_a_record_that_another_has_written_to_is_not_followed(tmp_path: Path) -> None:
