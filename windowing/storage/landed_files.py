@@ -8,7 +8,6 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BufferedReader
-from typing import IO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -60,7 +59,7 @@ def check_gzip(file: Location) -> None:
 
 
 @contextmanager
-def _unpacked(content: pa.NativeFile) -> Iterator[IO[bytes]]:
+def _unpacked(content: pa.NativeFile) -> Iterator[gzip.GzipFile]:
     """What gzip has compressed, in one part or more."""
     try:
         # By itself it reads a few thousand bytes at once, each time by a request to other storage.
