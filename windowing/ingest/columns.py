@@ -13,13 +13,32 @@ from windowing.columns import FILE, RESCUED
 from windowing.errors import SpecError
 from windowing.ingest.names import name_columns
 from windowing.ingest.type_names import find_unknown_type
+from windowing.spec.expressions.forms import (
+    TIME_LETTERS,
+    find_problem_of_time_pattern,
+    leave_quoted,
+    list_letters,
+)
 from windowing.spec.words import in_quotes, join_names, quote_value, suggest_name
 from windowing.spec.yaml.file import document
 
 _FIELDS = ("type", "from", "format")
-_LETTERS, _ZONES = "yMdHhmsSaEu", "XxZOVz"
-"""What stands for a part of a time, and what for its zone, in Spark's patterns."""
 _TIMES = ("date", "timestamp", "timestamp_ntz")
+_ZONES = (
+    *(letter * times for letter in "XxZ" for times in range(1, 6)),
+    *("O", "OOOO", "VV"),
+    *("z" * times for times in range(1, 5)),
+)
+"""What Spark reads a zone by."""
+_LETTERS = {
+    **TIME_LETTERS,
+    "yy": "year",
+    **dict.fromkeys(("S" * places for places in range(7, 10)), "fraction"),
+    **dict.fromkeys(_ZONES, "offset"),
+}
+"""Letters of a pattern, and the part of the time that they read: files come as they are."""
+_OPTIONAL = re.compile(r"\[[^\[\]]*\]")
+_BRACKET = re.compile(r"[\[\]]")
 
 
 @dataclass(frozen=True)
@@ -99,23 +118,47 @@ def _check_format(field: str, pattern: str, kind: str) -> None:
     """Raises unless times of the type can be read by the pattern."""
     if kind not in _TIMES:
         raise SpecError(field, f"is for {join_names(_TIMES)}, not {kind}")
-    letters = [c for c in re.sub(r"'[^']*'", "", pattern) if c.isalpha()]
-    for letter in letters:
-        if letter not in _LETTERS + _ZONES:
-            raise SpecError(
-                field,
-                f"{letter!r} is no letter of a pattern such as d/M/yyyy H:mm[:ss]; text stands in "
-                "single quotes",
-            )
-    has_zone = any(letter in _ZONES for letter in letters)
-    if kind == "timestamp" and not has_zone:
+    required = _leave_optional(pattern)
+    if _BRACKET.search(required):
+        raise SpecError(
+            field,
+            f"{quote_value(pattern)} has a bracket without the other one; what may be missing "
+            "stands between two, as in d/M/yyyy H:mm[:ss]",
+        )
+    whole = _BRACKET.sub(" ", leave_quoted(pattern))
+    problem = find_problem_of_time_pattern(whole, _LETTERS)
+    if problem is not None:
+        raise SpecError(field, f"is {quote_value(pattern)}, {problem}")
+    lacking = find_problem_of_time_pattern(required, _LETTERS)
+    if lacking is not None:
+        raise SpecError(
+            field,
+            f"{quote_value(pattern)} has too much in brackets: without that it is one {lacking}",
+        )
+    if kind == "timestamp" and not _has_zone(required):
         raise SpecError(
             field,
             "has no zone, which an instant needs; the type of local times is timestamp_ntz, and "
             "source.zone of the spec says where they are local",
         )
-    if kind == "timestamp_ntz" and has_zone:
+    if kind == "timestamp_ntz" and _has_zone(whole):
         raise SpecError(field, "has a zone, so the times are instants; their type is timestamp")
+
+
+def _leave_optional(pattern: str) -> str:
+    """A pattern without what stands in brackets, so that times may lack it, or in quotes.
+
+    >>> _leave_optional("d/M/yyyy H:mm[:ss[.SSS]]")
+    'd/M/yyyy H:mm '
+    """
+    left, before = leave_quoted(pattern), ""
+    while left != before:
+        left, before = _OPTIONAL.sub(" ", left), left
+    return left
+
+
+def _has_zone(pattern: str) -> bool:
+    return any(letters in _ZONES for letters in list_letters(pattern))
 
 
 def _check_names(columns: Sequence[PinnedColumn]) -> None:

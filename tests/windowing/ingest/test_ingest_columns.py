@@ -191,7 +191,7 @@ def test_a_written_file_is_read_as_it_was_meant(tmp_path: Path) -> None:
         (
             {"columns": {"a": {"type": "date", "format": "JJJJ"}}},
             "columns.a.format",
-            "'J' is no letter",
+            "is 'JJJJ', in which 'JJJJ' reads nothing; allowed: yyyy, MM,",
         ),
     ],
 )
@@ -199,4 +199,76 @@ def test_a_wrong_file_is_told_by_field(given: object, field: str, says: str) -> 
     with pytest.raises(SpecError) as error:
         parse_columns(given)
     assert error.value.field == field
+    assert says in error.value.message
+
+
+def parse_format(kind: str, pattern: str) -> str | None:
+    """The pattern of a column that is pinned with it."""
+    (column,) = parse_columns({"columns": {"a": {"type": kind, "format": pattern}}})
+    return column.format
+
+
+@pytest.mark.parametrize(
+    ("kind", "pattern"),
+    [
+        ("date", "d/M/yyyy"),
+        ("date", "M-d-yyyy"),
+        ("date", "dd.MM.yy"),
+        ("date", "d MMM yyyy"),
+        ("timestamp_ntz", "d/M/yyyy H:mm"),
+        ("timestamp_ntz", "d.M.yyyy H:mm[:ss]"),
+        ("timestamp_ntz", "M/d/yyyy h:mm a"),
+        ("timestamp_ntz", "yyyy-MM-dd'T'HH:mm[:ss[.SSSSSSSSS]]"),
+        ("timestamp_ntz", "yyyyMMdd HHmmss"),
+        ("timestamp_ntz", "d/M/yyyy"),
+        ("timestamp_ntz", "d/M/yyyy H:mm 'o''clock [CET]'"),
+        ("timestamp", "yyyy-MM-dd'T'HH:mm:ssX"),
+        ("timestamp", "yyyy-MM-dd HH:mm:ss[.SSS]xxx"),
+        ("timestamp", "yyyy-MM-dd HH:mm Z"),
+        ("timestamp", "yyyy-MM-dd HH:mm OOOO"),
+        ("timestamp", "yyyy-MM-dd HH:mm VV"),
+        ("timestamp", "d/M/yyyy h:mm a z"),
+    ],
+)
+def test_times_are_read_by_a_pattern(kind: str, pattern: str) -> None:
+    assert parse_format(kind, pattern) == pattern
+
+
+NO_DAY = "a time has year, month and day, as in dd/MM/yyyy"
+
+
+@pytest.mark.parametrize(
+    ("kind", "pattern", "says"),
+    [
+        ("date", "dd/mm/yyyy", f"is 'dd/mm/yyyy', which reads no month; {NO_DAY}"),
+        ("timestamp_ntz", "HH:mm", f"is 'HH:mm', which reads no year; {NO_DAY}"),
+        ("timestamp_ntz", "yyyy-MM-dd HH:mm:SS", "which reads the fraction without the second"),
+        ("timestamp_ntz", "dd/MM/yyyy hh:mm", "which has one of hh and a; they belong together"),
+        ("timestamp_ntz", "dd/MM/yyyy HH:mm a", "which has one of hh and a; they belong together"),
+        ("date", "E d/M/yyyy", "in which 'E' reads nothing"),
+        ("date", "uuuu-MM-dd", "in which 'uuuu' reads nothing"),
+        ("date", "YYYY-MM-dd", "in which 'YYYY' reads nothing"),
+        ("date", "d/M/y", "in which 'y' reads nothing"),
+        ("timestamp", "yyyy-MM-dd HH:mm V", "in which 'V' reads nothing"),
+        ("timestamp", "yyyy-MM-dd HH:mm X z", "which reads the offset twice, by 'X' and 'z'"),
+        ("date", "d/M/yyyy 'at", 'in which "\'" is not allowed; write other marks in quotes'),
+        ("date", "d/M/yyyy {}", "in which '{' is not allowed"),
+        (
+            "timestamp_ntz",
+            "[yyyy-MM-dd ]HH:mm",
+            "'[yyyy-MM-dd ]HH:mm' has too much in brackets: without that it is one which reads no "
+            f"year; {NO_DAY}",
+        ),
+        ("timestamp_ntz", "d/M/yyyy h:mm[ a]", "without that it is one which has one of hh and a"),
+        ("timestamp_ntz", "d/M/yyyy H[H]:mm", "which reads the hour twice, by 'H' and 'H'"),
+        ("timestamp_ntz", "d/M/yyyy H:mm[:ss", "has a bracket without the other one"),
+        ("timestamp_ntz", "d/M/yyyy H:mm]:ss[", "has a bracket without the other one"),
+        ("timestamp", "yyyy-MM-dd HH:mm[X]", "has no zone, which an instant needs"),
+        ("timestamp_ntz", "yyyy-MM-dd HH:mm[X]", "has a zone, so the times are instants"),
+    ],
+)
+def test_a_pattern_that_reads_no_time_is_refused(kind: str, pattern: str, says: str) -> None:
+    with pytest.raises(SpecError) as error:
+        parse_format(kind, pattern)
+    assert error.value.field == "columns.a.format"
     assert says in error.value.message

@@ -4,7 +4,7 @@ text -> what is wrong with it, as the rest of a sentence, or nothing
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from zoneinfo import available_timezones
 
@@ -18,7 +18,7 @@ _JSON_PATH = re.compile(r"\$(\.[^\W\d]\w*|\['[^'\]\[?*]+'\]|\[\d{1,9}\])+")
 _QUOTED = re.compile(r"'(?:[^']|'')*'")
 _LETTERS = re.compile(r"([A-Za-z])\1*")
 _OFFSETS = tuple("X" * letters for letters in (1, 2, 3))
-_TIME_LETTERS = {
+TIME_LETTERS: Mapping[str, str] = {
     "yyyy": "year",
     "MM": "month",
     "M": "month",
@@ -58,12 +58,21 @@ def has_offset(pattern: str) -> bool:
     >>> has_offset("yyyy-MM-dd HH:mm XX"), has_offset("dd/MM/yyyy 'X'")
     (True, False)
     """
-    return any(letters in _OFFSETS for letters in _list_letters(pattern))
+    return any(letters in _OFFSETS for letters in list_letters(pattern))
 
 
-def _list_letters(pattern: str) -> list[str]:
-    unquoted = _QUOTED.sub(" ", pattern)
-    return [match[0] for match in _LETTERS.finditer(unquoted)]
+def list_letters(pattern: str) -> list[str]:
+    """What reads a part of a time each, in the order of the pattern.
+
+    >>> list_letters("yyyy-MM-dd'T'HH")
+    ['yyyy', 'MM', 'dd', 'HH']
+    """
+    return [match[0] for match in _LETTERS.finditer(leave_quoted(pattern))]
+
+
+def leave_quoted(pattern: str) -> str:
+    """A pattern without what stands in quotes and reads no part of a time."""
+    return _QUOTED.sub(" ", pattern)
 
 
 def _find_problem_of_unit(text: str) -> str | None:
@@ -78,16 +87,20 @@ def _find_problem_of_path(text: str) -> str | None:
     return "which is no path; write one such as '$.user.country', \"$['odd name']\" or '$.tags[0]'"
 
 
-def _find_problem_of_time_pattern(text: str) -> str | None:
-    unquoted = _QUOTED.sub("", text)
-    other = _OTHER_MARKS.sub("", _LETTERS.sub("", unquoted))
+def find_problem_of_time_pattern(text: str, known: Mapping[str, str] = TIME_LETTERS) -> str | None:
+    """What is wrong with a pattern of times; `known` are letters, and the part that they read.
+
+    >>> find_problem_of_time_pattern("dd/mm/yyyy")
+    'which reads no month; a time has year, month and day, as in dd/MM/yyyy'
+    """
+    other = _OTHER_MARKS.sub("", _LETTERS.sub("", leave_quoted(text)))
     if other:
         return f"in which {quote_value(other[0])} is not allowed; write other marks in quotes"
     read: dict[str, str] = {}
-    for letters in _list_letters(text):
-        part = _TIME_LETTERS.get(letters)
+    for letters in list_letters(text):
+        part = known.get(letters)
         if part is None:
-            allowed = join_names(_TIME_LETTERS)
+            allowed = join_names(known)
             return f"in which {letters!r} reads nothing; allowed: {allowed}"
         if part in read:
             return f"which reads the {part} twice, by {read[part]!r} and {letters!r}"
@@ -136,7 +149,7 @@ FORMS = {
         )
     },
     "to_timestamp": Form(
-        1, "the pattern", "to_timestamp(text, 'dd/MM/yyyy HH:mm')", _find_problem_of_time_pattern
+        1, "the pattern", "to_timestamp(text, 'dd/MM/yyyy HH:mm')", find_problem_of_time_pattern
     ),
 }
 """By function the form of its literal."""
