@@ -15,10 +15,11 @@ from windowing.columns import RECORD, WHY
 from windowing.errors import SpecError, UsageError
 from windowing.ingest.columns import (
     PinnedColumn,
+    add_columns,
+    check_content,
     no_type,
     read_columns,
     render_columns,
-    render_lines,
 )
 from windowing.ingest.fit import find_new
 from windowing.ingest.frame import Records
@@ -96,16 +97,18 @@ def pin_columns(spark: SparkSession, files: Files, found: Sorted) -> Pinned:
 def _add_columns(spark: SparkSession, files: Files, found: Sorted, pinned: Pinned) -> Pinned:
     added = _infer_columns(spark, files, found, pinned.columns)
     content = store_of(files.columns).read(files.columns) or b""
-    text = content.decode().rstrip("\n") + "\n" + render_lines(added)
     columns = (*pinned.columns, *added)
-    _write(files, text)
+    _write(files, add_columns(content.decode("utf-8-sig"), pinned.columns, added))
     names = tuple(column.name for column in added)
     return Pinned(columns, _read_types(columns, files), added=names)
 
 
 def _write(files: Files, text: str) -> None:
+    """Writes the file that pins columns; SpecError where the next ingest could not read it."""
+    content = text.encode()
+    check_content(files.columns.text, content)
     try:
-        store_of(files.columns).write(files.columns, text.encode())
+        store_of(files.columns).write(files.columns, content)
     except OSError as error:
         raise UsageError(
             f"{files.columns} can't be written ({error.strerror}); ingest once where it can be, "

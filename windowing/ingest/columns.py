@@ -1,7 +1,7 @@
 """The file that pins columns: names in the table, names in files, types and forms of times.
 
 It is YAML, belongs beside the spec into version control, and is written once. Afterwards only
-people change it, except that `on_new_column: add` appends lines.
+people change it, except that `on_new_column: add` adds columns.
 """
 
 import re
@@ -20,7 +20,7 @@ from windowing.spec.expressions.forms import (
     list_letters,
 )
 from windowing.spec.words import in_quotes, join_names, quote_value, suggest_name
-from windowing.spec.yaml.file import document
+from windowing.spec.yaml.file import document, parse_content
 
 _FIELDS = ("type", "from", "format")
 _TIMES = ("date", "timestamp", "timestamp_ntz")
@@ -39,6 +39,8 @@ _LETTERS = {
 """Letters of a pattern, and the part of the time that they read: files come as they are."""
 _OPTIONAL = re.compile(r"\[[^\[\]]*\]")
 _BRACKET = re.compile(r"[\[\]]")
+_COMMENTS = re.compile(r"(?:[ \t\r]*(?:#.*)?\n)*")
+"""The lines before the first one that is neither a comment nor blank."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,15 @@ class PinnedColumn:
 
 def read_columns(path: str) -> tuple[PinnedColumn, ...]:
     """The columns that the file at `path` pins; SpecError, with the file, for a wrong one."""
-    given = document(path)
+    return _parse_file(path, document(path))
+
+
+def check_content(path: str, content: bytes) -> None:
+    """Raises SpecError where the file at `path` could not be read with this content."""
+    _parse_file(path, parse_content(path, content))
+
+
+def _parse_file(path: str, given: Any) -> tuple[PinnedColumn, ...]:
     try:
         return parse_columns(given)
     except SpecError as error:
@@ -185,11 +195,31 @@ def _check_names(columns: Sequence[PinnedColumn]) -> None:
 def render_columns(columns: Sequence[PinnedColumn], comments: Sequence[str]) -> str:
     """The text of a file that pins these columns, below these lines of comment."""
     head = "".join(f"# {line}\n" for line in comments)
-    return f"{head}columns:\n{render_lines(columns)}"
+    return f"{head}columns:\n{_render_lines(columns)}"
 
 
-def render_lines(columns: Sequence[PinnedColumn]) -> str:
-    """The lines of columns, as they stand in the file."""
+def add_columns(text: str, pinned: Sequence[PinnedColumn], added: Sequence[PinnedColumn]) -> str:
+    """The text of a file that pins these columns with more of them, in lines behind its own.
+
+    Where these are no lines of its mapping, as behind braces or another indentation, the file is
+    written anew, below the comments that it begins with.
+    """
+    columns = (*pinned, *added)
+    longer = text.rstrip("\n") + "\n" + _render_lines(added)
+    if _reads_as(longer, columns):
+        return longer
+    head = _COMMENTS.match(text)
+    return ("" if head is None else head[0]) + render_columns(columns, ())
+
+
+def _reads_as(text: str, columns: Sequence[PinnedColumn]) -> bool:
+    try:
+        return parse_columns(parse_content("", text.encode())) == columns
+    except SpecError:
+        return False
+
+
+def _render_lines(columns: Sequence[PinnedColumn]) -> str:
     return "".join(f"  {_render_text(c.name)}: {_render_column(c)}\n" for c in columns)
 
 

@@ -86,7 +86,18 @@ def in_quotes(text: str) -> str:
 
     >>> in_quotes("sum(a, b)"), in_quotes('a = "x"')
     ('"sum(a, b)"', '\'a = "x"\'')
+    >>> in_quotes("two\nlines")
+    '"two\\U0000000alines"'
     """
+    if not text.isprintable():
+        return f'"{"".join(map(_escape, text))}"'
     if '"' in text or "\\" in text:
         return "'" + text.replace("'", "''") + "'"
     return f'"{text}"'
+
+
+def _escape(character: str) -> str:
+    """A character as double quotes of YAML have it."""
+    if character in '"\\' or not character.isprintable():
+        return f"\\U{ord(character):08x}"
+    return character

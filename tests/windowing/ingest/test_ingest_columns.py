@@ -5,7 +5,14 @@ from pathlib import Path
 import pytest
 
 from windowing.errors import SpecError
-from windowing.ingest.columns import PinnedColumn, parse_columns, read_columns, render_columns
+from windowing.ingest.columns import (
+    PinnedColumn,
+    add_columns,
+    check_content,
+    parse_columns,
+    read_columns,
+    render_columns,
+)
 from windowing.ingest.header import read_header
 from windowing.ingest.inference import Guess, guess_type
 from windowing.ingest.names import name_columns, tell_apart
@@ -154,6 +161,57 @@ def test_a_written_file_is_read_as_it_was_meant(tmp_path: Path) -> None:
     file.write_text(render_columns(columns, ["for people"]))
     assert read_columns(str(file)) == columns
     assert file.read_text().startswith("# for people\ncolumns:\n  id: bigint\n")
+
+
+@pytest.mark.parametrize("source", ['a "b"\n\tc\\', "\x07\x7f\x85\xa0\u2028\ufeff", "😀", " "])
+def test_any_name_of_files_is_written_as_it_was_meant(source: str, tmp_path: Path) -> None:
+    columns = (PinnedColumn("id", "bigint", source),)
+    file = tmp_path / "c.yaml"
+    file.write_text(render_columns(columns, []))
+    assert read_columns(str(file)) == columns
+
+
+ADDED = (PinnedColumn("Unit_Price", "double", "Unit Price"),)
+LINE = '  Unit_Price: {type: "double", from: "Unit Price"}\n'
+PINNED = (PinnedColumn("id", "bigint", "id"), PinnedColumn("place", "string", "Ort"))
+ANEW = 'columns:\n  id: bigint\n  place: {type: "string", from: "Ort"}\n' + LINE
+
+
+@pytest.mark.parametrize(
+    ("text", "longer"),
+    [
+        (
+            "columns:\n  place: {type: string, from: Ort} # by hand\n  id: bigint\n\n",
+            f"columns:\n  place: {{type: string, from: Ort}} # by hand\n  id: bigint\n{LINE}",
+        ),
+        ("columns:\n  id: bigint\n  place:\n    type: string\n    from: Ort", None),
+        ("columns: {id: bigint, place: {type: string, from: Ort}}\n", ANEW),
+        ("{columns: {id: bigint, place: {type: string, from: Ort}}}", ANEW),
+        ("columns:\n    id: bigint\n    place: {type: string, from: Ort}\n", ANEW),
+        (
+            "# ours\r\n\n#  kept\ncolumns: {id: bigint, place: {type: string, from: Ort}} # not\n",
+            "# ours\r\n\n#  kept\n" + ANEW,
+        ),
+        ("# only\n---\ncolumns:\n  id: bigint\n  place: {type: string, from: Ort}\n...\n", None),
+    ],
+)
+def test_columns_are_added_to_any_way_of_writing_the_file(
+    text: str, longer: str | None, tmp_path: Path
+) -> None:
+    file = tmp_path / "c.yaml"
+    file.write_text(text, newline="")
+    pinned = read_columns(str(file))
+    assert sorted(pinned, key=lambda column: column.name) == list(PINNED)
+    found = add_columns(text, pinned, ADDED)
+    file.write_text(found, newline="")
+    assert read_columns(str(file)) == (*pinned, *ADDED)
+    assert longer is None or found == longer
+
+
+def test_more_columns_than_a_file_can_have_are_refused_before_it_is_written() -> None:
+    columns = [PinnedColumn(f"column_{n}", "string", f"{n} {'x' * 200}") for n in range(2000)]
+    with pytest.raises(SpecError, match=r"^/c\.yaml: is larger than 256 KB"):
+        check_content("/c.yaml", render_columns(columns, []).encode())
 
 
 @pytest.mark.parametrize(

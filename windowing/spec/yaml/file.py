@@ -2,6 +2,8 @@
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -26,8 +28,21 @@ def document(path: str) -> Any:
 
     SpecError, which names the file, for anything else.
     """
+    with _named(path):
+        return _parse_values(_decode(_read_content(path)))
+
+
+def parse_content(path: str, content: bytes) -> Any:
+    """The same of what the file at `path` is to contain."""
+    with _named(path):
+        return _parse_values(_decode(content))
+
+
+@contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Names the file in a SpecError."""
     try:
-        return _parse_values(_read_text(path))
+        yield
     except SpecError as error:
         if error.field:
             raise SpecError(error.field, error.message, path) from None
@@ -39,7 +54,7 @@ def find_lines(path: str, field: str) -> list[int]:
 
     The file has to be one that `document` can read.
     """
-    root = YAML(typ="safe", pure=True).compose(_read_text(path))
+    root = YAML(typ="safe", pure=True).compose(_decode(_read_content(path)))
     found = []
     for key, value in root.value:
         if key.value == field:
@@ -48,21 +63,25 @@ def find_lines(path: str, field: str) -> list[int]:
     return found
 
 
-def _read_text(path: str) -> str:
+def _read_content(path: str) -> bytes:
+    """The content of a file, or as much of a larger one as shows that it is too large."""
     try:
         with open(path, "rb") as file:
-            raw = file.read(LIMIT + 1)
+            return file.read(LIMIT + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         meant = _suggest_file(path) if isinstance(error, FileNotFoundError) else ""
         advice = f"give the path of a YAML file{meant}"
         raise SpecError("", f"can't be read ({reason}); {advice}") from None
-    if len(raw) > LIMIT:
+
+
+def _decode(content: bytes) -> str:
+    if len(content) > LIMIT:
         raise SpecError("", f"is larger than {LIMIT // 1024} KB, which no spec needs")
     try:
-        return raw.decode("utf-8-sig")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
+        line = content[: error.start].count(b"\n") + 1
         raise SpecError(f"line {line}", "is not UTF-8 text; save the file as UTF-8") from None
 
 
