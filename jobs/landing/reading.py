@@ -3,6 +3,7 @@
 A file that is none of its format is left out here, with the reason.
 """
 
+import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -77,7 +78,13 @@ def _read_shape(files: Files, name: str) -> tuple[Shape | None, str | None]:
     beginning = landed_files.read_beginning(place, BEGINNING, is_gzip=is_gzip)
     if files.format == "json":
         return (_ANY if beginning.strip() else None), None
-    header = read_header(beginning, files.csv)
+    try:
+        header = read_header(beginning, files.csv)
+    except csv.Error:
+        raise UnreadableFile(
+            "has a value of more than 131,072 characters in its first record, as where a quote is "
+            "not closed"
+        ) from None
     return (Shape(header.names) if header.names else None), header.line
 
 

@@ -19,6 +19,7 @@ from windowing.ingest.rule import has_format
 HEAD = "id,place,at,price\n"
 ROW = "1,a,2026-03-02T10:05:00Z,1.50\n"
 OTHER = "2,b,2026-03-02T10:06:00Z,2.50\n"
+TOO_LONG = "has a value of more than 131,072 characters in its first record, "
 ZIPPED = gzip.compress((HEAD + ROW * 2000 + OTHER * 2000).encode())
 
 
@@ -89,6 +90,10 @@ CSV = {
     "latin.csv": Case(HEAD.encode() + b"1,caf\xe9,,\n", [], ["has bytes that are not utf-8"]),
     "nul.csv": Case(HEAD + "1,a\0b,,\n", [1], []),
     "binary.csv": Case(bytes(range(128, 256)), [], ["has none of the columns in trips.yaml"]),
+    "open quote in the header.csv": Case(
+        '"id,place\n' + OTHER * 6000, [], [TOO_LONG + "as where a quote is not closed"]
+    ),
+    "blank values before the header.csv": Case(",\n" + "id,place\n1,a\n", [None, 1], []),
     "long line.csv": Case(HEAD + f"1,{'x' * 100_000},,\n", [1], []),
     "odd [name] {1} *?.csv": Case(HEAD + ROW, [1], []),
     "100% + ä:b.csv": Case(HEAD + ROW, [1], []),

@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from windowing.ingest.names import tell_apart
@@ -25,10 +25,10 @@ class Header:
 def read_header(beginning: bytes, form: CsvForm) -> Header:
     """The columns of a file that begins so; without a header they are column_1, column_2 and so on.
 
-    A file without any record has no columns.
+    A file without any record has no columns. csv.Error where a value is longer than a reader takes.
     """
     text = beginning.decode(form.encoding, errors="replace").removeprefix(_BOM)
-    lines = split_lines(text)
+    lines = list(split_lines(text))
     reader = csv.reader(
         lines,
         delimiter=form.delimiter,
@@ -36,13 +36,19 @@ def read_header(beginning: bytes, form: CsvForm) -> Header:
         doublequote=form.escape is None,
         escapechar=form.escape,
     )
-    first = next((row for row in reader if any(value.strip() for value in row)), None)
-    if first is None:
-        return Header((), None)
+    begin = 0
+    for row in reader:
+        if any(value.strip() for value in row):
+            return _name_columns(row, lines[begin], form)
+        begin = reader.line_num
+    return Header((), None)
+
+
+def _name_columns(first: Sequence[str], line: str, form: CsvForm) -> Header:
+    """The columns of a file by its first record, which begins with the line."""
     if not form.header:
         return Header(tuple(f"column_{place}" for place in range(1, len(first) + 1)), None)
-    line = next(line for line in split_lines(text) if line.strip())
-    return Header(tell_apart(first), line.rstrip("\r\n"))
+    return Header(tell_apart(first), line.rstrip("\n"))
 
 
 def split_lines(text: str) -> Iterator[str]:

@@ -19,6 +19,7 @@ from windowing.ingest.names import name_columns, tell_apart
 from windowing.spec.pipeline import CsvForm
 
 PLAIN = CsvForm()
+SEMICOLON = CsvForm(delimiter=";")
 DAYS = [f"{day}.2.2026" for day in range(1, 29)]
 DAY_ONLY = Guess("date", "d.M.yyyy")
 AMOUNTS = [f"{euros}.50" for euros in range(30)]
@@ -132,7 +133,7 @@ def test_a_type_is_the_narrowest_that_loses_nothing(
         (b"id,price\n1,2\n", PLAIN, ("id", "price"), "id,price"),
         (b"\xef\xbb\xbfid,price\r\n1,2", PLAIN, ("id", "price"), "id,price"),
         (b'"Total ""A""","b,c"\n', PLAIN, ('Total "A"', "b,c"), '"Total ""A""","b,c"'),
-        (b"\n\nid;price\n", CsvForm(delimiter=";"), ("id", "price"), "id;price"),
+        (b"\n\nid;price\n", SEMICOLON, ("id", "price"), "id;price"),
         (b"id\tprice", CsvForm(delimiter="\t"), ("id", "price"), "id\tprice"),
         (b"caf\xe9,x\n", CsvForm(encoding="windows-1252"), ("café", "x"), "café,x"),
         (b"1,2\n3,4\n", CsvForm(header=False), ("column_1", "column_2"), None),
@@ -140,6 +141,9 @@ def test_a_type_is_the_narrowest_that_loses_nothing(
         (b"\n \n", PLAIN, (), None),
         (b"a,a,\n", PLAIN, ("a", "a_2", "column_3"), "a,a,"),
         (b"id,price\r1,2\r", PLAIN, ("id", "price"), "id,price"),
+        # The names are not always in the first line that is not blank.
+        (b";;\r\n \r\nid;x;\r\n1;2;3", SEMICOLON, ("id", "x", "column_3"), "id;x;"),
+        (b'""\n"the\nid",x\n1,2\n', PLAIN, ("the\nid", "x"), '"the'),
     ],
 )
 def test_the_first_line_names_the_columns(
