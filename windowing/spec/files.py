@@ -92,6 +92,8 @@ def _build_csv(written: FilesDocument) -> CsvForm:
         _check_character(name, getattr(written, name))
     if written.quote == written.delimiter:
         raise SpecError("source.files.quote", "is the delimiter, too; give one of them another")
+    if written.escape == written.delimiter:
+        raise SpecError("source.files.escape", "is the delimiter, too; give one of them another")
     if written.thousands == written.decimal:
         raise SpecError(
             "source.files.thousands",
@@ -102,7 +104,8 @@ def _build_csv(written: FilesDocument) -> CsvForm:
         header=written.header,
         delimiter=written.delimiter,
         quote=written.quote,
-        escape=written.escape,
+        # Spark calls doubled quotes an escape that is the quote.
+        escape=None if written.escape == written.quote else written.escape,
         encoding=written.encoding,
         decimal=written.decimal,
         thousands=written.thousands,

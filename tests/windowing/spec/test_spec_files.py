@@ -47,6 +47,11 @@ def test_every_field_is_read() -> None:
     assert (found.multiline, found.on_new_column, found.on_unfit_value) == (True, "add", "rescue")
 
 
+@pytest.mark.parametrize("quote", ['"', "'"])
+def test_an_escape_that_is_the_quote_stands_for_doubled_quotes(quote: str) -> None:
+    assert files_of(quote=quote, escape=quote).csv == CsvForm(quote=quote)
+
+
 def test_a_document_with_a_list_of_records_spans_lines() -> None:
     found = files_of(format="json", records="data.items")
     assert (found.records, found.multiline) == (("data", "items"), True)
@@ -77,6 +82,7 @@ def test_columns_lie_beside_the_spec(tmp_path: Path) -> None:
         ({"delimiter": ""}, "source.files.delimiter", "is not a delimiter"),
         ({"delimiter": "\n"}, "source.files.delimiter", "is not one character"),
         ({"quote": ","}, "source.files.quote", "is the delimiter, too"),
+        ({"escape": ","}, "source.files.escape", "is the delimiter, too; give one of them another"),
         ({"thousands": "."}, "source.files.thousands", "stands before decimals, too"),
         ({"decimal": ";"}, "source.files.decimal", "'.' or ','"),
         ({"encoding": "latin9"}, "source.files.encoding", "'utf-8'"),
