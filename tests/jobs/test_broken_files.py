@@ -50,7 +50,12 @@ CSV = {
     "quoted delimiter.csv": Case(HEAD + '1,"a, b",,1.50\n', [1], []),
     "doubled quotes.csv": Case(HEAD + '1,"a ""b""",,\n', [1], []),
     "quote before quotes.csv": Case(HEAD + '1,"a,"" b","",\n' + OTHER, [1, 2], []),
+    "quotes before the end of quotes.csv": Case(HEAD + '1,"so ""a,""",,\n2,"a, """,,', [1, 2], []),
     "inches.csv": Case(HEAD + '1,5" nail,,\n', [1], []),
+    "inches before quotes.csv": Case('id,x,place\n1,5" nail,"a, """\n', [1], []),
+    "inches before an open quote.csv": Case(
+        'id,x,place\n1,5" nail,"a\n2,"5"" nail","a"\n', [2], ["has a quote that is not closed"]
+    ),
     "no values.csv": Case(HEAD + ",,,\n", [None], []),
     "spaces.csv": Case(HEAD + " 1 , a , 2026-03-02T10:05:00Z , 1.50 \n", [1], []),
     "zipped.csv.gz": Case(ZIPPED, [1] * 2000 + [2] * 2000, []),
@@ -239,9 +244,9 @@ SETTINGS: dict[str, tuple[dict[str, Any], str | bytes, list[tuple[Any, ...]], li
     "tabs": ({"delimiter": "\t"}, "id\tplace\tprice\n1\ta\t2\n", [(1, "2.00")], []),
     "escapes": (
         {"escape": "\\", "quote": "'"},
-        "id,place,price\n1,'it\\'s, so',2\n",
-        [(1, "2.00")],
-        [],
+        "id,place,price\n1,'it\\'s, so',2\n3,'so,',4\n5,a,'6\\\n",
+        [(1, "2.00"), (3, "4.00")],
+        ["has a quote that is not closed"],
     ),
     "latin": (
         {"encoding": "windows-1252"},

@@ -104,20 +104,18 @@ def split_spanning_csv(
 
 
 def _is_open(record: Column, form: CsvForm) -> Column:
-    """Whether a value begins with a quote that nothing closes, up to the end of the line."""
+    """Whether the last value begins with a quote that nothing closes, up to the end of the line."""
     quote, separator = re.escape(form.quote), re.escape(form.delimiter)
     # Java would run out of stack on a long line if these loops could go back.
     if form.escape is None:
-        rest = f"[^{quote}]*+(?:{quote}{quote}[^{quote}]*+)*+"
+        inside = f"[^{quote}]*+(?:{quote}{quote}[^{quote}]*+)*+"
     else:
         escape = re.escape(form.escape)
-        rest = f"[^{quote}{escape}]*+(?:{escape}.[^{quote}{escape}]*+)*+"
-    is_open = record.rlike(f"(?:^|{separator}) *{quote}{rest}$")
-    if form.escape is not None:
-        return is_open
-    # Inside quotes, a delimiter may stand before two of them.
-    marks = F.length(record) - F.length(F.replace(record, F.lit(form.quote), F.lit("")))
-    return is_open & (marks % 2 == 1)
+        inside = f"[^{quote}{escape}]*+(?:{escape}.?[^{quote}{escape}]*+)*+"
+    begun = f" *{quote}{inside}"
+    # What follows a closed quote belongs to its value, up to the next delimiter.
+    value = f"(?:{begun}{quote}|(?! *{quote}))[^{separator}]*+"
+    return record.rlike(f"(?s)^(?:{value}{separator})*+{begun}$")
 
 
 def _decode(lines: DataFrame, encoding: str) -> DataFrame:
