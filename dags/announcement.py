@@ -81,14 +81,24 @@ def add_announcement(pipeline: Pipeline, published: Any) -> Any:
 
 
 def was_announced(output: Output, last: Sequence[Output]) -> bool:
-    """Whether the last event of an asset, if there is one, told what readers use of an output now.
+    """Whether the last event of an asset, if there is one, told of an output what readers use now.
 
-    A version may have been told of another table, before the pipeline was reset.
+    It may have told of a later publication than a task that is late or was cleared. A version may
+    have been told of another table, before the pipeline was reset.
     """
     identity = ("version", "entry", "at")
     return any(
-        [output.get(name) for name in identity] == [e.get(name) for name in identity] for e in last
+        [output.get(name) for name in identity] == [e.get(name) for name in identity]
+        or _is_outdated(output, e)
+        for e in last
     )
+
+
+def _is_outdated(output: Output, event: Output) -> bool:
+    """Whether an event told of a later publication of an output."""
+    if output.get("entry") in (None, event.get("entry")) or output.get("at") is None:
+        return False
+    return _is_before(output["entry"], output["at"], event)
 
 
 def leave_out_history(output: Output) -> dict[str, Any]:
@@ -105,7 +115,7 @@ def find_changed_days(output: Output, last: Sequence[Output]) -> list[str] | Non
         return None
     days: set[str] = set()
     for change in output["changes"]:
-        if any(_was_before(change, event) for event in last):
+        if any(_is_before(change["publication"], change["at"], event) for event in last):
             continue
         if change["days"] is None:
             return None
@@ -114,16 +124,16 @@ def find_changed_days(output: Output, last: Sequence[Output]) -> list[str] | Non
     return sorted(days)
 
 
-def _was_before(change: Mapping[str, Any], event: Output) -> bool:
-    """Whether an event told what readers saw after this change.
+def _is_before(publication: int, at: str, event: Output) -> bool:
+    """Whether an event told what readers saw after the publication of that number and time.
 
     After a reset or a restore the numbers of publications begin again, and times do not.
     """
-    entry, at = event.get("entry"), event.get("at")
-    if entry is None or at is None:
+    told, told_at = event.get("entry"), event.get("at")
+    if told is None or told_at is None:
         return False
-    is_later = datetime.fromisoformat(change["at"]) > datetime.fromisoformat(at)
-    return bool(change["publication"] <= entry) and not is_later
+    is_later = datetime.fromisoformat(at) > datetime.fromisoformat(told_at)
+    return bool(publication <= told) and not is_later
 
 
 def _list_days(first: str, last: str) -> list[str]:

@@ -144,6 +144,7 @@ def command_line(
     """
     words: list[str] = []
     _refuse_unknown(step, params)
+    _refuse_both(step, params)
     for name in step.params:
         words += _WORDS[name](name, params.get(name))
     options = step.options
@@ -173,6 +174,13 @@ def _refuse_unknown(step: Step, params: Mapping[str, Any]) -> None:
             f"{', '.join(unknown)}: no such parameter; {step.command} has {known}, and nothing was "
             "done"
         )
+        raise AirflowFailException(message)
+
+
+def _refuse_both(step: Step, params: Mapping[str, Any]) -> None:
+    """AirflowFailException where a writer is to only look in two ways."""
+    if all(name in step.params and params.get(name) is True for name in WRITES_NOTHING):
+        message = f"{' and '.join(WRITES_NOTHING)}: choose one of them, because each only looks"
         raise AirflowFailException(message)
 
 
@@ -232,7 +240,8 @@ def find_reason_to_skip(
     """
     if writes_nothing(writer, params):
         return f"{writer.command} has written nothing, as it was told"
-    if step.command == "publish" and written is None:
+    if step.trigger_rule is TriggerRule.ALL_DONE and step.command == "publish" and written is None:
+        # Other steps are not even asked where the writer has failed.
         return f"{writer.command} has failed"
     if step.needs_news and nothing_follows(written):
         return f"{writer.command} found nothing new, and readers use the newest versions"

@@ -164,7 +164,7 @@ def _describe_observed(result: Mapping[str, Any]) -> str:
     value = result.get("observed_value")
     if value is None:
         return ""
-    return value if isinstance(value, str) else f"{value:g}"
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
 
 
 def _describe_arguments(config: Any) -> str:

@@ -18,6 +18,7 @@ from great_expectations.expectations.expectation import Expectation
 
 from expectations.law import law_of
 from expectations.outcome import CRITICAL, WARNING
+from expectations.pairs import PairsInOrder  # noqa: F401 - takes the place of another by its name
 from expectations.places import find_missing_suite
 from windowing.errors import SpecError
 from windowing.spec.pipeline import Pipeline

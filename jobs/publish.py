@@ -64,8 +64,13 @@ def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
     publishes although expectations failed, and records the reason. Before the first finished run
     nothing is published.
     Raises ExpectationsFailed when expectations failed or were not evaluated, UsageError while an
-    erase or a reprocessing is incomplete, StateRefused where the ledger is damaged, and Busy.
+    erase or a reprocessing is incomplete and for an empty reason, StateRefused where the ledger is
+    damaged, and Busy.
     """
+    if accept is not None and not accept.strip():
+        raise UsageError(
+            f"{pipeline.name}: accept needs a reason, such as 'the airport was closed that day'"
+        )
     with control_errors_explained(pipeline):
         if read_history(pipeline).newest is None:
             return Publication(0, {}, is_new=False)

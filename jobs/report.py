@@ -70,7 +70,9 @@ def _list_failing(
     newest = facts.validations[-1]
     entries = read_history(pipeline).entries
     subject = next(entry for entry in entries if entry.seq == newest.seq)
-    found = Validation(newest.run, newest.seq, read_newest(pipeline, subject), "")
+    windows = {window.name for window in pipeline.windows}
+    outcomes = tuple(each for each in read_newest(pipeline, subject) if each.window in windows)
+    found = Validation(newest.run, newest.seq, outcomes, "")
     listed = list_failing(open_session(), pipeline, found, SAMPLED)
     return tuple(
         FailingRows(each.outcome.window, each.outcome.expectation, each.rows) for each in listed

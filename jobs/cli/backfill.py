@@ -40,11 +40,10 @@ if TYPE_CHECKING:
     type=Instant(),
     help="End of the range of event time, exclusive.",
 )
-@click.option("--dry-run", "how", flag_value="plan", help="Print the plan and write nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the plan and write nothing.")
 @click.option(
     "--check",
-    "how",
-    flag_value="check",
+    is_flag=True,
     help="Reprocess a copy and report what differs; exit 3 if anything does.",
 )
 @click.option(
@@ -63,7 +62,8 @@ def backfill(
     printer: Printer,
     start: datetime | None,
     end: datetime | None,
-    how: str | None,
+    dry_run: bool,
+    check: bool,
     version: str,
     validate: bool,
 ) -> None:
@@ -78,22 +78,25 @@ def backfill(
     reprocessed, those of the range or, without one, all of them.
     """
     bounds = _check_range(start, end, version)
+    if dry_run and check:
+        raise UsageError("--dry-run and --check: give one of them, because each only looks")
+    only_looks = dry_run or check
     if bounds is None or version == "newest":
-        if how is not None:
+        if only_looks:
             raise UsageError(
                 "--source newest writes; leave it out, or leave out --dry-run and --check, which "
                 "write nothing"
             )
         _follow(printer, pipeline, bounds, validate=validate)
         return
-    if validate and how is not None:
+    if validate and only_looks:
         raise UsageError(
             "--validate needs a backfill that writes; leave it out, or leave out --dry-run and "
             "--check, which write nothing"
         )
-    if how == "plan":
+    if dry_run:
         _plan(printer, pipeline, *bounds)
-    elif how == "check":
+    elif check:
         _check(printer, pipeline, *bounds)
     else:
         _backfill(printer, pipeline, *bounds, validate=validate)

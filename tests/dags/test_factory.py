@@ -13,7 +13,14 @@ from conftest import publication
 from dags.announcement import assets_of, was_announced
 from dags.factory import read_specs
 from dags.retries import RETRY_DELAY, decide_retry
-from dags.steps import BACKFILL, LIVE, command_line, nothing_follows
+from dags.steps import (
+    BACKFILL,
+    LIVE,
+    command_line,
+    find_reason_to_skip,
+    nothing_follows,
+    publish_as,
+)
 
 SHOWN = publication("2013-01-02T00:00:00+00:00")["hourly"]
 NASTY = [
@@ -77,6 +84,19 @@ def test_date_times_are_passed_on_with_their_offset() -> None:
 def test_what_a_backfill_does_is_passed_on(params: dict[str, Any], words: str) -> None:
     line = command_line("tidemark", "spec.yaml", BACKFILL[0], params)
     assert line == f"exec tidemark backfill spec.yaml {words} </dev/null"
+
+
+def test_a_backfill_only_looks_in_one_way() -> None:
+    params = {"check": True, "dry_run": True}
+    with pytest.raises(AirflowFailException, match="^check and dry_run: choose one of them"):
+        command_line("tidemark", "spec.yaml", BACKFILL[0], params)
+
+
+def test_what_was_marked_as_successful_is_published() -> None:
+    publish, writer = next(s for s in LIVE if s.command == "publish"), LIVE[0]
+    assert find_reason_to_skip(publish, writer, {}, None) is None
+    (each,) = (s for s in publish_as(LIVE, "each") if s.command == "publish")
+    assert find_reason_to_skip(each, writer, {}, None) == "run has failed"
 
 
 @pytest.mark.parametrize(
@@ -143,7 +163,13 @@ def test_an_output_is_an_asset_by_its_name_wherever_its_lake_is(specs: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "last", [[SHOWN], [SHOWN | {"rows": 1, "uri": "file:///moved"}]], ids=["same", "moved lake"]
+    "last",
+    [
+        [SHOWN],
+        [SHOWN | {"rows": 1, "uri": "file:///moved"}],
+        [SHOWN | {"version": 9, "entry": 90, "at": "2099-01-01T00:00:00+00:00"}],
+    ],
+    ids=["same", "moved lake", "a later one"],
 )
 def test_what_the_last_event_says_was_announced(last: list[dict[str, Any]]) -> None:
     assert was_announced(SHOWN, last)

@@ -54,6 +54,20 @@ BY_ROWS: tuple[tuple[Any, Fails], ...] = (
         ),
         lambda rows, row: None not in row[1:3] and row[1] <= row[2],
     ),
+    (
+        make("expect_column_pair_values_a_to_be_greater_than_b", column_A="n", column_B="ratio"),
+        lambda rows, row: row[1:3] != (None, None) and (None in row[1:3] or row[1] <= row[2]),
+    ),
+    (
+        make(
+            "expect_column_pair_values_a_to_be_greater_than_b",
+            column_A="n",
+            column_B="ratio",
+            or_equal=True,
+            ignore_row_if="neither",
+        ),
+        lambda rows, row: row[1] != row[2] and (None in row[1:3] or row[1] < row[2]),
+    ),
 )
 
 

@@ -138,6 +138,14 @@ def test_what_was_accepted_is_judged_anew_behind_a_rollback(lake: PublishedLake)
     assert publish(lake.pipeline).is_new
 
 
+def test_an_empty_reason_accepts_nothing(lake: PublishedLake) -> None:
+    lake.run({("EWR", 1): 2})
+    judge(lake, hourly=False)
+    with pytest.raises(UsageError, match="accept needs a reason"):
+        publish(lake.pipeline, " ")
+    assert shown(lake) == {"hourly": 1}
+
+
 def test_a_reason_does_not_publish_what_the_source_has_changed_since(lake: PublishedLake) -> None:
     past = read_history(lake.pipeline)
     note = '{"ranges": [[0, 9]], "left_out": [], "rows": 1}'

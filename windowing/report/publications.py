@@ -104,6 +104,13 @@ def list_publications(past: LedgerHistory, windows: Sequence[Window]) -> list[Pa
     return found
 
 
+def until_own_publication(past: LedgerHistory) -> LedgerHistory:
+    """The ledger up to the newest publication that is not that of an erasure."""
+    of_erasures = _find_ends_of_erasures(past)
+    own = [entry.seq for entry in past.publications if entry.seq not in of_erasures]
+    return past.until_step(own[-1]) if own else past
+
+
 def _describe(
     entry: LedgerEntry, watermark_us: int | None, windows: Sequence[Window]
 ) -> PastPublication:

@@ -12,6 +12,7 @@ from windowing.ledger.counts import sum_entry_counts
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import CLOSE, COUNTS, FINISHED, LedgerEntry
 from windowing.report.alarms import Alarm, list_last_alarms
+from windowing.report.publications import until_own_publication
 from windowing.report.text import left_open, plain_fields
 from windowing.spec.duration import DAY, HOUR, MINUTE, SECOND, Duration
 from windowing.spec.pipeline import Pipeline
@@ -266,9 +267,10 @@ def _describe_added(names: Sequence[str]) -> str:
 
 
 def _was_accepted(past: LedgerHistory, judged: Judgement) -> bool:
-    """Whether readers see what was judged, as after `publish --accept`."""
+    """Whether readers see what was judged, as after `publish --accept`, or what is left of it."""
     steps = (entry for entry in past.entries if entry.seq == judged.seq)
-    return any(entry.step in FINISHED and past.shows(entry) for entry in steps)
+    published = until_own_publication(past)
+    return any(entry.step in FINISHED and published.shows(entry) for entry in steps)
 
 
 def _select_counts(entries: tuple[LedgerEntry, ...]) -> dict[str, int]:

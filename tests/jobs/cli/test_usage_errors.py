@@ -216,6 +216,14 @@ WRONG = [
         ["backfill", "{spec}", "--from", "0001-01-01T00:00+14:00", "--to", "2013-01-01"],
         "is not a time",
     ),
+    (
+        [
+            "backfill",
+            "{spec}",
+            *["--from", "2013-01-01", "--to", "2013-01-02", "--check", "--dry-run"],
+        ],
+        "--dry-run and --check: give one of them",
+    ),
     (["publish", "{spec}", "--accept", " "], "--accept needs a reason"),
     (["publish", "{spec}", "--accept"], "--accept"),
     (["validate", "{spec}", "--accept", "why"], "--accept"),

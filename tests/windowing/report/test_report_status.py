@@ -13,6 +13,8 @@ from windowing.ledger.period import Period, Reopening
 from windowing.ledger.rule import (
     CLOSE,
     DONE,
+    ERASE_DONE,
+    ERASE_INTENT,
     INTENT,
     OPEN,
     PERIOD_CLOSED,
@@ -160,6 +162,14 @@ def test_a_validation_that_failed_needs_attention_until_it_is_accepted() -> None
     assert found.reasons == ("failed: run 1 does not meet its expectations",)
     accepted = stands(ledger(*past.entries, published(1, -3)), 0, failed)
     assert (accepted.state, accepted.needs_attention, accepted.passed) == ("fresh", False, True)
+    left = replace(published(1, -1), versions=dict.fromkeys(NAMES, 2))
+    erasure = (
+        LedgerEntry(ERASE_INTENT, run=1, at=at(-2)),
+        left,
+        LedgerEntry(ERASE_DONE, run=1, at=at(0), versions=left.versions),
+    )
+    erased = stands(ledger(*past.entries, published(1, -3), *erasure), 0, failed)
+    assert (erased.state, erased.needs_attention, erased.passed) == ("fresh", False, True)
 
 
 def test_alarms_of_the_last_run_are_reasons_to_look_but_not_for_a_script() -> None:
