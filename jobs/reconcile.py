@@ -289,7 +289,8 @@ def _column_differs(field: T.StructField) -> Column:
     is_decimal = isinstance(field.dataType, T.DecimalType)
     if is_decimal or not isinstance(field.dataType, T.FractionalType):
         return unequal
-    tolerance = F.lit(CLOSE) * F.greatest(F.abs(found), F.abs(wanted))
+    # Sums that cancel each other are near 0, and differ by the order in which they were added.
+    tolerance = F.greatest(F.lit(CLOSE) * F.greatest(F.abs(found), F.abs(wanted)), F.lit(CLOSE**2))
     apart = F.abs(found - wanted) > tolerance
     # `apart` is null where one side is null, and then the two sides do differ.
     return unequal & F.coalesce(apart, F.lit(True))

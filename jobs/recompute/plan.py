@@ -17,6 +17,7 @@ from windowing.ledger.rule import (
     ERASE_DONE,
     ERASE_INTENT,
     ERASE_LIST,
+    EVOLVE_DONE,
     MAX_TIME,
     MIN_TIME,
     PERIOD_INTENT,
@@ -73,8 +74,8 @@ def begun_before(left: LedgerHistory, chunk: TimeRange) -> LedgerEntry | None:
         return None
     entries: list[LedgerEntry] = []
     for entry in left.entries:
-        if entry.step == ERASE_LIST:
-            # Chunks from before lack the rows of what is erased no more.
+        if entry.step in (ERASE_LIST, ERASE_DONE, EVOLVE_DONE):
+            # Other rows are valid or copies since, and some are erased no more.
             entries = []
         elif entry.step == BACKFILL_DONE:
             entries.append(entry)

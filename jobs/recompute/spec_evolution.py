@@ -31,14 +31,17 @@ from windowing.admit.rule import lateness_cuts
 from windowing.columns import JUDGED, TIME, WHY
 from windowing.crash import crashpoint
 from windowing.grid.range import Range
+from windowing.grid.zone import moment
 from windowing.ledger.erased import Erasures, read_erased
 from windowing.ledger.evolved import OF_ERASURE, read_evolved
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import EVOLVE_DONE, EVOLVE_INTENT, LedgerEntry, LedgerExcerpt
 from windowing.ledger.table import Past, read_history, record_entries
 from windowing.panes.rule import SEEN
+from windowing.report.text import interval
 from windowing.revisions.table import keep_revisions
 from windowing.source import table as source
+from windowing.source.rule import list_left_out
 from windowing.spec.fingerprint import AGGREGATE, fingerprint
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names
@@ -62,6 +65,8 @@ def apply_spec_change(spark: SparkSession, pipeline: Pipeline, past: Past) -> Pa
         return rebuild_without_values(spark, pipeline, past)
     if begun is None and not spec_difference(pipeline, past):
         return past
+    if begun is None:
+        _check_left_out(pipeline, past)
     batch = _context_of(spark, pipeline, past)
     _check_types(batch)
     events = _read_accepted_events(batch, past)
@@ -151,6 +156,15 @@ def pending_spec_changes(pipeline: Pipeline, past: LedgerExcerpt) -> tuple[str, 
         return read_evolved(past.open_evolution.note)
     found = spec_difference(pipeline, past)
     return (*found.added, *found.removed)
+
+
+def _check_left_out(pipeline: Pipeline, past: LedgerExcerpt) -> None:
+    """StateRefused where a rebuild would apply a change of the source that was left out."""
+    left_out = [interval(moment(low), moment(high)) for low, high in list_left_out(past)]
+    if left_out:
+        ranges = " and ".join(left_out)
+        problem = f"what the source changed in {ranges} was left out, and a rebuild would apply it"
+        raise spec_refused(pipeline, f"{problem}; `tidemark backfill` these times first")
 
 
 def _check_types(batch: RunContext) -> None:

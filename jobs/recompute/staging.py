@@ -20,7 +20,7 @@ from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import LedgerExcerpt
 from windowing.panes.rule import BACKFILLED
 from windowing.panes.table import Stamp
-from windowing.source.rule import was_rewritten
+from windowing.source.rule import has_changed_since, was_rewritten
 from windowing.spec.pipeline import Pipeline
 from windowing.storage.pinned_rows import pin_rows
 
@@ -107,6 +107,8 @@ def _is_still_current(
     if read.times.cover(needed.times) != read.times:
         return False
     if past.touched_since(staged.seq, read.start_us, read.end_us):
+        return False
+    if has_changed_since(past, staged.seq, read.times):
         return False
     # A run may have refused every row of these times that it read, and the chunk may accept them.
     return not refused_after(batch, staged.run, read)

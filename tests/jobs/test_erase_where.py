@@ -16,7 +16,7 @@ from jobs.backfill import backfill
 from jobs.erase import erase, erase_where, lift_where
 from jobs.publish import publish
 from jobs.read import read
-from jobs.run import follow_rewrites
+from jobs.run import follow_rewrites, run
 from jobs.validate import validate
 from tests import oracle
 from tests.oracle import Event
@@ -334,6 +334,11 @@ def test_a_change_that_was_left_out_is_reprocessed_before(
     before = read_history(lab.pipeline).entries
     with pytest.raises(UsageError, match="was left out, so windows can't be rebuilt .*backfill"):
         erase_where(spark, lab.pipeline, "value", "10")
+    spec = lab.spec()
+    more = {"half": {"kind": "tumbling", "size": "30 minutes"}}
+    grown = load_pipeline(spec | {"windows": spec["windows"] | more})
+    with pytest.raises(StateRefused, match="SPEC_CHANGED.*left out, and a rebuild would apply it"):
+        run(spark, grown)
     assert read_history(lab.pipeline).entries == before
     backfill(spark, lab.pipeline, moment(BASE), moment(events[-1].t or 0))
     backfill(spark, lab.pipeline, moment(events[-1].t or 0), moment((events[-1].t or 0) + MINUTE))

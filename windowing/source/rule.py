@@ -108,7 +108,13 @@ def unsettled_ranges(past: LedgerExcerpt) -> list[tuple[int, int]]:
     Among them are those that a run was told to leave out. What is known of events there, such as
     where an id was accepted, may not be true any more.
     """
-    found = [(low, high) for _, low, high in pending_changes(past)]
+    pending = [(low, high) for _, low, high in pending_changes(past)]
+    return [*pending, *list_left_out(past)]
+
+
+def list_left_out(past: LedgerExcerpt) -> list[tuple[int, int]]:
+    """The ranges [from, to) that a run was told to leave out and nothing has reprocessed since."""
+    found = []
     # A retry may have left two entries of a batch, and the later one counts.
     for entry in {e.batch: e for e in past.entries if e.step == DONE}.values():
         left_out = [Range(low, high - 1) for low, high in _read_note(entry).get("left_out", ())]
@@ -116,6 +122,17 @@ def unsettled_ranges(past: LedgerExcerpt) -> list[tuple[int, int]]:
         done = [Range(n["from_us"], n["to_us"] - 1) for n in since if "from_us" in n]
         found += [(r.low_us, r.high_us + 1) for r in subtract_ranges(left_out, done)]
     return found
+
+
+def has_changed_since(past: LedgerExcerpt, seq: int, times: Range) -> bool:
+    """Whether from step `seq` on a batch found that the source had changed some of these times."""
+    for entry in past.entries:
+        if entry.step == DONE and entry.seq >= seq:
+            note = _read_note(entry)
+            changed = [*note.get("ranges", ()), *note.get("left_out", ())]
+            if any(low <= times.high_us and high > times.low_us for low, high in changed):
+                return True
+    return False
 
 
 def read_range(done: LedgerEntry) -> Range | None:

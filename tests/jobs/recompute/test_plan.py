@@ -16,8 +16,10 @@ from windowing.ledger.rule import (
     BACKFILL_INTENT,
     CLOSE,
     DONE,
+    ERASE_DONE,
     ERASE_INTENT,
     ERASE_LIST,
+    EVOLVE_DONE,
     MAX_TIME,
     MIN_TIME,
     OPEN,
@@ -57,8 +59,9 @@ def test_of_the_same_range_what_is_done_is_not_done_again() -> None:
     ) == [0, 10]
 
 
-def test_what_was_done_before_an_erasure_was_lifted_is_done_again() -> None:
-    assert passed_over(ended(0, 10), LedgerEntry(ERASE_LIST), ended(10, 20)) == [10]
+@pytest.mark.parametrize("step", [ERASE_LIST, ERASE_DONE, EVOLVE_DONE])
+def test_what_was_done_before_other_rows_were_valid_is_done_again(step: str) -> None:
+    assert passed_over(ended(0, 10), LedgerEntry(step), ended(10, 20)) == [10]
 
 
 def test_a_part_of_a_chunk_is_not_the_chunk() -> None:

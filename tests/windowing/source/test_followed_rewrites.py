@@ -4,7 +4,7 @@ from json import dumps
 
 from windowing.grid.range import Range
 from windowing.ledger.rule import CLOSE, DONE, LedgerEntry, LedgerExcerpt
-from windowing.source.rule import Followed, find_followed
+from windowing.source.rule import Followed, find_followed, has_changed_since, list_left_out
 
 
 def batch(number: int, **note: object) -> LedgerEntry:
@@ -46,6 +46,19 @@ def test_commits_that_left_every_row_as_it_was_are_no_news() -> None:
 def test_ranges_of_a_change_feed_are_not_of_commits_that_removed_rows() -> None:
     past = ledger(batch(1, ranges=[[10, 20]]), batch(2), LedgerEntry(DONE, batch=3, note="an id"))
     assert find_followed(past, {1, 2, 3}) is None
+
+
+def test_what_is_found_to_have_changed_since_a_step_is_known_by_its_times() -> None:
+    past = ledger(
+        batch(1, ranges=[[10, 20]], left_out=[]),
+        batch(2, ranges=[], left_out=[[100, 200]]),
+        batch(3),
+    )
+    spans = [Range(0, 9), Range(0, 10), Range(19, 30), Range(20, 99), Range(199, 300)]
+    assert [has_changed_since(past, 1, span) for span in spans] == [False, True, True, False, True]
+    assert [has_changed_since(past, 2, span) for span in spans] == [False] * 4 + [True]
+    assert not any(has_changed_since(past, 3, span) for span in spans)
+    assert list_left_out(past) == [(100, 200)]
 
 
 def test_a_batch_that_was_finished_twice_counts_once_as_it_was_finished_last() -> None:
