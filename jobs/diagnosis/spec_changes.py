@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from windowing.doctor.rule import advice, name_command
 from windowing.errors import StateRefused
-from windowing.ledger.rule import LedgerExcerpt
+from windowing.ledger.rule import LedgerEntry, LedgerExcerpt
 from windowing.panes.rule import buffered_columns as buffered
 from windowing.report.text import instant_us, left_open
 from windowing.spec.fingerprint import AGGREGATE, Evolution, evolution, parts, parts_like
@@ -16,15 +16,23 @@ from windowing.spec.words import join_names
 if TYPE_CHECKING:
     from pyspark.sql import types as T
 
+_HASHED = "hashed"
+"""Under this name the ledger has the nested columns that digests of rows depend on."""
+
 
 def made_by(pipeline: Pipeline, found: "T.StructType") -> str:
     """What state is made by, as JSON for the ledger: column types and the parts of the spec.
 
-    `found` is the source's schema. Only the types of columns that state depends on are recorded.
+    `found` is the source's schema. Only the types of columns that state depends on are recorded,
+    and which nested columns the digests of rows depend on.
     """
+    from windowing.admit.digest import nested_columns
+
     names = dict.fromkeys(_list_columns(pipeline))
     types = {name: found[name].dataType.simpleString() for name in names if name is not None}
-    return dumps({"types": types, "parts": parts(pipeline)})
+    nested = nested_columns(found)
+    hashed = {_HASHED: nested} if nested else {}
+    return dumps({"types": types, "parts": parts(pipeline), **hashed})
 
 
 def _list_columns(pipeline: Pipeline) -> Iterator[str | None]:
@@ -40,6 +48,22 @@ def _list_columns(pipeline: Pipeline) -> Iterator[str | None]:
         if aggregate.where:
             yield from aggregate.where.columns
     yield from buffered(pipeline)
+
+
+def _check_digests(pipeline: Pipeline, found: "T.StructType", made: LedgerEntry) -> None:
+    """StateRefused where digests of rows would not be those that are stored of refused rows."""
+    from windowing.admit.digest import hashed_columns
+
+    before = loads(made.note or "{}").get(_HASHED, ())
+    hashed = hashed_columns(found)
+    for name in before:
+        if name in found.names and name not in hashed:
+            raise StateRefused(
+                "SOURCE_CHANGED",
+                f"{pipeline.source.table}: {name!r} has got a map or a VARIANT inside since state "
+                "was made, so rows that were refused can't be told from others any more; take it "
+                f"out, or {advice(pipeline)}",
+            )
 
 
 def spec_difference(pipeline: Pipeline, past: LedgerExcerpt) -> Evolution:
@@ -69,6 +93,7 @@ def check_source_types(pipeline: Pipeline, found: "T.StructType", past: LedgerEx
                 f"{pipeline.source.table}: {name!r} {change}; restore the type, "
                 f"or {advice(pipeline)}",
             )
+    _check_digests(pipeline, found, made)
 
 
 def check_spec_change(pipeline: Pipeline, past: LedgerExcerpt) -> None:

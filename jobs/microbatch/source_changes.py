@@ -132,8 +132,8 @@ def _weigh(
 ) -> DataFrame:
     """The events among `rows`, each with a weight: [__digest, __row (the columns), __weight]."""
     events = source.shape_rows(conform_rows(rows, columns), pipeline)
-    parts = pipeline.source.part_names
-    digested = with_row_digest(events, earlier_types(spark, pipeline), parts)
+    # Parts are among what differs: a digest has nothing of a map that one may come from.
+    digested = with_row_digest(events, earlier_types(spark, pipeline))
     row = F.struct(*[F.col(quoted(field.name)) for field in columns.fields])
     return digested.select(DIGEST, row.alias(_ROW), F.lit(weight).alias(_WEIGHT))
 

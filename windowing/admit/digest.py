@@ -52,6 +52,13 @@ def hashed_columns(schema: T.StructType) -> list[str]:
     return [field.name for field in schema.fields if _is_hashed(field.dataType)]
 
 
+def nested_columns(schema: T.StructType) -> list[str]:
+    """Those of them that have fields or elements, which a source may add to."""
+    nested = (T.StructType, T.ArrayType)
+    hashed = hashed_columns(schema)
+    return [name for name in hashed if isinstance(schema[name].dataType, nested)]
+
+
 def _is_hashed(kind: T.DataType) -> bool:
     name = kind.simpleString()
     return not any(part in name for part in _NOT_HASHED)
