@@ -27,14 +27,14 @@ def checkpoint_behind(
     return made_checkpoint(compose_files(pipeline, past))
 
 
-def checkpoint_to_end_of_version(
-    pipeline: Pipeline, past: LedgerExcerpt
+def checkpoint_to_end_of(
+    pipeline: Pipeline, past: LedgerExcerpt, version: int
 ) -> AbstractContextManager[Checkpoint]:
-    """A checkpoint whose next batch reads the rest of the version that the ledger ends inside of.
+    """A checkpoint whose next batch reads the rest of all versions up to this one.
 
     Where a batch was begun, it is that one.
     """
-    return made_checkpoint(compose_to_end_of_version(pipeline, past))
+    return made_checkpoint(compose_to_end_of(pipeline, past, version))
 
 
 def ends_inside_version(past: LedgerExcerpt) -> bool:
@@ -67,12 +67,12 @@ def compose_files(pipeline: Pipeline, past: LedgerExcerpt) -> Mapping[str, str]:
     return stream_checkpoint.compose_files(ends, committed)
 
 
-def compose_to_end_of_version(pipeline: Pipeline, past: LedgerExcerpt) -> Mapping[str, str]:
-    """The same for a stream that reads the rest of the version which the ledger ends inside of."""
+def compose_to_end_of(pipeline: Pipeline, past: LedgerExcerpt, version: int) -> Mapping[str, str]:
+    """The same for a stream that reads the rest of all versions up to this one."""
     files = compose_files(pipeline, past)
     if past.open_batch is not None:
         return files
-    end = move_to_end(_find_end(pipeline, past, past.last_batch))
+    end = move_to_end(_find_end(pipeline, past, past.last_batch), version)
     return {**files, name_offsets(past.last_batch + 1): end}
 
 

@@ -25,7 +25,7 @@ from jobs.microbatch.bound import (
 )
 from jobs.microbatch.checkpoint import (
     checkpoint_behind,
-    checkpoint_to_end_of_version,
+    checkpoint_to_end_of,
     ends_inside_version,
 )
 from jobs.microbatch.context import Closing, RunContext
@@ -126,8 +126,7 @@ class Run:
             rows = stream.read_appended(self._stream_session, self.pipeline)
             while ends_inside_version(self.past):
                 # What is compared with the source begins and ends with whole versions.
-                with checkpoint_to_end_of_version(self.pipeline, self.past) as checkpoint:
-                    self._drain_from(checkpoint, rows, {"once": True})
+                self._drain_to_end_of(self.past.next_version or 0, rows)
             self._drain_all(rows)
         crashpoint("run.drained")
 
@@ -143,6 +142,14 @@ class Run:
             if not self.past.done(self.number):
                 # Nothing was read yet, so what came meanwhile counts for the bound.
                 self._drain_new_rows()
+            elif self.bound is not None and (self.past.next_version or 0) <= self.bound.until:
+                # A batch may join what was there with what came meanwhile.
+                self._drain_to_end_of(self.bound.until, rows)
+
+    def _drain_to_end_of(self, version: int, rows: DataFrame) -> None:
+        """Streams the rest of all versions up to this one, as one batch."""
+        with checkpoint_to_end_of(self.pipeline, self.past, version) as checkpoint:
+            self._drain_from(checkpoint, rows, {"once": True})
 
     def _drain_all(self, rows: DataFrame) -> None:
         with checkpoint_behind(self.pipeline, self.past) as checkpoint:

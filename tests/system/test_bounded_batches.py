@@ -173,6 +173,34 @@ def test_what_comes_late_while_batches_are_read_is_for_the_next_run(
     lab.check()
 
 
+def test_what_was_there_before_something_late_came_is_read_by_the_same_run(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lab = Lab(spark, tmp_path, SESSIONS, lateness=60 * MINUTE, delay=5 * MINUTE, shows=FEW)
+    lab.run_over(land(lab, 5, range(2)))
+    newest = max(e.t for e in lab.landed if e.t is not None)
+    before = {*(lab.root / "source").glob("*.parquet")}
+    first = [Event("a", newest + n * MINUTE, n, f"on time {n}" * 9) for n in range(1, 99)]
+    on_time = lab.land(first)
+    (large,) = {*(lab.root / "source").glob("*.parquet")} - before
+    lab.bound({"bytes": large.stat().st_size})
+    # A batch of so many bytes has this small file, and what comes meanwhile.
+    on_time += lab.land([Event("b", newest + MINUTE, 1, "on time too")])
+    late: list[Event] = []
+
+    def land_late(progress: RunProgress) -> None:
+        if not late:
+            assert progress.batches == 0
+            late.extend(lab.land([Event("c", BASE - 10 * HOUR, 1, "late")]))
+
+    report = run(spark, lab.pipeline, moment(ARRIVAL), land_late)
+    lab.truth.run(on_time, ARRIVAL)
+    assert (report.read, report.batches) == (99, 2)
+    lab.bound(None)
+    lab.run_over(late)
+    lab.check()
+
+
 def test_a_sum_that_leaves_its_type_between_batches_is_right_in_the_end(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -34,11 +34,11 @@ def is_before_snapshot(offsets: str) -> bool:
     return bool(_parse_offset(offsets)["isStartingVersion"]) and not is_inside_version(offsets)
 
 
-def move_to_end(offsets: str) -> str:
-    """Where the stream stands once it has read the rest of the version it is inside of."""
+def move_to_end(offsets: str, version: int) -> str:
+    """Where a stream that stood at `offsets` stands once it has read that version to its end."""
     *above, _ = offsets.splitlines()
     offset = dict(_parse_offset(offsets))
-    end = {"reservoirVersion": offset["reservoirVersion"] + 1, "index": -1}
+    end = {"reservoirVersion": version + 1, "index": -1}
     return "\n".join([*above, dumps({**offset, **end, "isStartingVersion": False})])
 
 

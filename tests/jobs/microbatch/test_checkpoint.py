@@ -8,7 +8,7 @@ import pytest
 
 from jobs.microbatch.checkpoint import (
     compose_files,
-    compose_to_end_of_version,
+    compose_to_end_of,
     ends_inside_version,
 )
 from tests.windowing.cases import pipeline
@@ -111,12 +111,12 @@ def test_the_rest_of_a_version_is_a_batch_of_its_own() -> None:
     unfinished = past_of(opening, intent)
     assert ends_inside_version(unfinished)
     # A batch that was begun is repeated first.
-    files = compose_to_end_of_version(pipeline(), unfinished)
+    files = compose_to_end_of(pipeline(), unfinished, 7)
     assert files["offsets/0"] == intent.offsets and "offsets/1" not in files
 
     past = past_of(opening, intent, replace(intent, step=DONE))
     assert ends_inside_version(past)
-    files = compose_to_end_of_version(pipeline(), past)
+    files = compose_to_end_of(pipeline(), past, 7)
     assert (files["offsets/0"], "commits/0" in files) == (intent.offsets, True)
     assert files["offsets/1"] == inside(8, -1)
 
