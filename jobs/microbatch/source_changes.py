@@ -21,12 +21,13 @@ from jobs.microbatch.admission import add_event_time
 from jobs.microbatch.context import RunContext
 from windowing.admit.digest import with_row_digest
 from windowing.admit.erased import without_erased
-from windowing.columns import DIGEST, TIME, quoted
+from windowing.columns import DIGEST, TIME, kept_name, quoted
 from windowing.grid.frame import between, instant
 from windowing.grid.range import Range, split_ranges
 from windowing.grid.zone import FIRST_US, LAST_US
 from windowing.ledger.rule import LedgerExcerpt
 from windowing.panes.rule import SEEN
+from windowing.rows import column_named
 from windowing.source import frame as source
 from windowing.source.rewrites import cover_rewrites
 from windowing.source.rule import CHANGE, FEED, merge_ranges, unsettled_ranges
@@ -191,8 +192,11 @@ def _find_changed_ranges(
     # What became of rows that count nowhere changes nothing.
     others = without_erased(events, batch.keys, batch.erased)
     changed = _select_changed(batch, others, past)
-    placed = add_event_time(batch, changed.drop(*FEED))
-    in_range = placed.where(F.col(TIME).between(FIRST_US, LAST_US))
+    times = add_event_time(batch, changed.drop(*FEED)).select(TIME)
+    copies = _read_copies(batch, others)
+    if copies is not None:
+        times = times.unionByName(copies)
+    in_range = times.where(F.col(TIME).between(FIRST_US, LAST_US))
     # Grouping by hour keeps what is collected small however many rows were changed.
     hour = (F.col(TIME) / _HOUR_US).cast("bigint")
     by_hour = in_range.groupBy(hour).agg(F.min(TIME).alias("low"), F.max(TIME).alias("high"))
@@ -213,6 +217,22 @@ def _select_changed(batch: RunContext, rows: DataFrame, past: LedgerExcerpt) -> 
     inserted = rows.where(F.col(CHANGE) == "insert")
     moved = inserted.join(ids, id_text == F.col("__id"), "left_semi")
     return changed.unionByName(moved)
+
+
+def _read_copies(batch: RunContext, rows: DataFrame) -> DataFrame | None:
+    """When copies happened that earlier batches of the run refused, of ids that are changed now.
+
+    In one batch with the change they would be inserted rows of such an id. -> [__t]
+    """
+    event_id = batch.pipeline.source.event_id
+    copies = None if event_id is None else batch.find_rows("_duplicates")
+    if event_id is None or copies is None:
+        return None
+    changed = rows.where(F.col(CHANGE) != "insert")
+    ids = changed.select(column_named(event_id).cast("string").alias("__id"))
+    own = copies.where((F.col("run") == batch.stamp.run) & F.col("resolved_by").isNull())
+    is_changed = column_named(kept_name(event_id)).cast("string") == F.col("__id")
+    return own.join(ids, is_changed, "left_semi").select(F.unix_micros("event_time").alias(TIME))
 
 
 def _read_unsettled_ids(batch: RunContext, past: LedgerExcerpt) -> list[DataFrame]:

@@ -251,6 +251,21 @@ def test_a_rewrite_among_what_is_new_is_refused_before_a_batch_is_read(
     assert read_history(lab.pipeline) == before
 
 
+@pytest.mark.parametrize("bound", [{"rows": 1}, None], ids=["batches", "one batch"])
+def test_a_copy_of_an_event_that_is_deleted_by_a_later_batch_takes_its_place(
+    spark: SparkSession, tmp_path: Path, bound: dict[str, object] | None
+) -> None:
+    lab = Changing(spark, tmp_path, GRID[:1], delay=5 * MINUTE, shows=FEW)
+    lab.land([Event("a", BASE, 1, "one"), Event("a", BASE, 1, "two")])
+    lab.go()
+    lab.bound(bound)
+    lab.land([Event("a", BASE + HOUR, 7, "one", 1)])
+    lab.sql(f"delete from {{}} where id = 'one' and ts = timestamp_micros({BASE})")
+    lab.go()
+    assert batches_of(lab) == (1 if bound is None else 2)
+    lab.holds_what_the_source_does()
+
+
 @pytest.mark.deep
 def test_a_source_that_changes_is_read_in_batches_while_nothing_can_be_late(
     spark: SparkSession, tmp_path: Path
