@@ -20,12 +20,17 @@ from jobs.locking.holder import Holder, find_this_holder
 from jobs.locking.lease_note import LeaseNote, State, must_fence
 from jobs.locking.lease_object import Found, LeaseObject
 from jobs.locking.lease_waiting import await_end
-from windowing.errors import Busy, TidemarkError
+from windowing.errors import Busy, TidemarkError, UsageError
 from windowing.storage.conditional_put import check_conditional_put
 from windowing.storage.permission import writing_while
 
 _RENEWALS = 4
 """How often a lease is renewed within its time."""
+_NO_ANSWER = (OSError, UsageError)
+"""After these it is unknown what a store has done.
+
+The second one comes where a tool is just writing the keys of a profile anew.
+"""
 
 
 def take_lease(lease: LeaseObject, jvms: Iterable[int] = ()) -> "HeldLease":
@@ -60,7 +65,7 @@ def _take(lease: LeaseObject, note: LeaseNote, found: Found) -> Found | None:
     """
     try:
         return lease.write(note, found)
-    except OSError:
+    except _NO_ANSWER:
         # Others see that this process lives, so they would not take the lease over.
         withdrawn = (lease, note, found)
         Thread(target=_keep_withdrawing, args=withdrawn, name="lease", daemon=True).start()
@@ -78,7 +83,7 @@ def _try_to_withdraw(lease: LeaseObject, note: LeaseNote, before: Found) -> bool
         if now.note == note or now.tag == before.tag:
             # A request that is still on its way is refused from now on.
             lease.write(note.ended(State.BROKEN), now)
-    except OSError:
+    except _NO_ANSWER:
         return False
     return True
 
@@ -161,7 +166,7 @@ class HeldLease:
     def _try_to_end(self, state: State) -> bool:
         try:
             self._write(state)
-        except OSError:
+        except _NO_ANSWER:
             return False
         return True
 
@@ -180,8 +185,8 @@ class HeldLease:
         try:
             self._write(State.HELD)
             self._renewed_at = began
-        except OSError as error:
-            self._trouble = error.strerror or str(error)
+        except _NO_ANSWER as error:
+            self._trouble = getattr(error, "strerror", None) or str(error)
 
     def _write(self, state: State) -> None:
         with self._turn:
@@ -198,7 +203,7 @@ class HeldLease:
 
     def _name_successor(self) -> str:
         note = None
-        with suppress(OSError):
+        with suppress(*_NO_ANSWER):
             note = self._lease.read().note
         if note is None or note.epoch == self.epoch:
             return "another process has broken it"

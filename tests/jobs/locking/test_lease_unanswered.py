@@ -9,10 +9,11 @@ from typing import cast
 import pytest
 
 from jobs.locking.holder import find_this_holder
-from jobs.locking.lease import take_lease
+from jobs.locking.lease import _take, take_lease
 from jobs.locking.lease_note import LeaseNote, State
 from jobs.locking.lease_object import LeaseObject
 from tests.support.leased_process import describe_trips
+from windowing.errors import UsageError
 from windowing.location import Location
 from windowing.spec.load import load_pipeline
 from windowing.storage.store import SharedStore, Tagged
@@ -20,20 +21,26 @@ from windowing.storage.store import SharedStore, Tagged
 SECONDS = 1.0
 NOTE = LeaseNote(3, State.HELD, SECONDS, find_this_holder(), renewals=7)
 OTHER = replace(find_this_holder(), process=1)
+FAILURES = (
+    OSError(errno.ETIMEDOUT, "the store did not answer in time"),
+    UsageError("AWS_PROFILE is 'nightly', and keys has no keys of it"),
+)
+"""What a store raises that is silent, and one whose keys a tool is writing anew."""
 
 
 @dataclass
 class OneFile:
-    """A store of one file. While it is `silent`, writes are done and callers get an error."""
+    """A store of one file. While it is `silent`, writes are done and callers get `failure`."""
 
     found: Tagged
+    failure: Exception
     silent: bool = False
     writes: list[bytes] = field(default_factory=list)
 
     def read_tagged(self, _: Location) -> Tagged:
         """The file."""
         if self.silent:
-            raise OSError(errno.ETIMEDOUT, "the store did not answer in time")
+            raise self.failure
         return self.found
 
     def replace(self, _: Location, content: bytes, tag: str | None) -> str | None:
@@ -45,14 +52,14 @@ class OneFile:
         else:
             tag = None
         if self.silent:
-            raise OSError(errno.ETIMEDOUT, "the store did not answer in time")
+            raise self.failure
         return tag
 
 
-@pytest.fixture
-def store() -> OneFile:
+@pytest.fixture(params=FAILURES, ids=["silent", "without keys"])
+def store(request: pytest.FixtureRequest) -> OneFile:
     """One with a lease that is free."""
-    return OneFile(Tagged(NOTE.ended(State.FREE).as_bytes(), "0"))
+    return OneFile(Tagged(NOTE.ended(State.FREE).as_bytes(), "0"), request.param)
 
 
 @pytest.fixture
@@ -119,6 +126,17 @@ def test_a_lease_that_was_given_back_without_an_answer_is_free(
     time.sleep(SECONDS / 2)
     taken.check()
     assert taken.give_back(State.FREE) is None
+
+
+def test_a_lease_that_was_taken_without_an_answer_is_withdrawn(
+    lease: LeaseObject, store: OneFile
+) -> None:
+    found = lease.read()
+    store.silent = True
+    with pytest.raises(type(store.failure)):
+        _take(lease, NOTE, found)
+    store.silent = False
+    wait_for(lambda: state_of(lease) is State.BROKEN)
 
 
 def test_a_lease_that_another_one_has_broken_is_lost(lease: LeaseObject) -> None:
