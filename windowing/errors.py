@@ -54,6 +54,13 @@ class StateRefused(TidemarkError):
         super().__init__(f"{code}: {message}")
 
 
+class CommitUnknown(TidemarkError):
+    """Raised when nobody knows whether a commit was made, because the store did not answer.
+
+    It may still be made later.
+    """
+
+
 class Busy(TidemarkError):
     """Raised when another writer holds the lock of the pipeline."""
 

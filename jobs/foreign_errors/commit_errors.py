@@ -2,7 +2,7 @@
 
 import re
 
-from windowing.errors import Busy, TidemarkError, UsageError
+from windowing.errors import Busy, CommitUnknown, TidemarkError, UsageError
 from windowing.storage.spark_internals import COMMIT_UNKNOWN, FENCED, UNSAFE_STORE
 
 _SAID = re.compile(
@@ -13,7 +13,8 @@ _SAID = re.compile(
 def explain_commit_error(text: str) -> TidemarkError | None:
     """The error to raise for a message of Spark's; None where no log store of ours has raised it.
 
-    Busy where another process has taken over, UsageError where the store would lose commits.
+    Busy where another process has taken over, UsageError where the store would lose commits, and
+    CommitUnknown where nobody knows whether one was made.
     """
     said = _SAID.search(text)
     if said is None:
@@ -26,7 +27,7 @@ def explain_commit_error(text: str) -> TidemarkError | None:
         )
     if kind == UNSAFE_STORE:
         return UsageError(sentence)
-    return TidemarkError(
+    return CommitUnknown(
         f"{sentence}, because the store did not answer; the next command looks, and goes on from "
         "what it finds"
     )

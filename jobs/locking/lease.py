@@ -20,7 +20,7 @@ from jobs.locking.holder import Holder, find_this_holder
 from jobs.locking.lease_note import LeaseNote, State, must_fence
 from jobs.locking.lease_object import Found, LeaseObject
 from jobs.locking.lease_waiting import await_end
-from windowing.errors import Busy, TidemarkError, UsageError
+from windowing.errors import Busy, CommitUnknown, TidemarkError, UsageError
 from windowing.storage.conditional_put import check_conditional_put
 from windowing.storage.permission import writing_while
 
@@ -98,13 +98,19 @@ def holding(held: "HeldLease") -> Iterator[None]:
         with writing_while(held.check):
             yield
     except BaseException as error:
-        # After another error the JVM may still do what it was asked for.
-        is_over = isinstance(error, TidemarkError)
-        lost = held.give_back(State.FREE if is_over else State.BROKEN)
+        lost = held.give_back(State.FREE if is_over(error) else State.BROKEN)
         if lost is not None and isinstance(error, Exception):
             raise lost from error
         raise
     held.give_back(State.FREE)
+
+
+def is_over(error: BaseException) -> bool:
+    """Whether nothing that was asked for under a lock is still at work after an error.
+
+    After one that is none of ours the JVM may be, and a put that nobody has answered may arrive.
+    """
+    return isinstance(error, TidemarkError) and not isinstance(error, CommitUnknown)
 
 
 def probe_lease(lease: LeaseObject, attempt: Attempt | None) -> Holder | None:

@@ -13,7 +13,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_f
 
 from jobs.foreign_errors.table_errors import table_errors_explained
 from jobs.locking.holder import parse_holder
-from jobs.locking.lease import holding, take_lease
+from jobs.locking.lease import holding, is_over, take_lease
 from jobs.locking.lease_object import busy_error, find_lease
 from jobs.locking.lock_file import (
     lock_path,
@@ -21,7 +21,7 @@ from jobs.locking.lock_file import (
     one_block_here,
     write_errors_explained,
 )
-from windowing.errors import Busy, TidemarkError, UsageError
+from windowing.errors import Busy, UsageError
 from windowing.spec.pipeline import Pipeline
 from windowing.storage.kept_open import lake_written
 from windowing.storage.log_stores import LOG_STORE_SETTINGS, name_setting
@@ -83,15 +83,16 @@ def writer(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
 def _fenced(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
     """Inside, the JVM commits to tables of the pipeline only versions that this command allows.
 
-    After an error that is none of ours the JVM may still be at work, so that this stays. UsageError
-    where Delta commits there by a log store that does not ask the fence.
+    After an error behind which the JVM may still be at work this stays. UsageError where Delta
+    commits there by a log store that does not ask the fence.
     """
     _check_log_store(spark, pipeline.root.hadoop)
     fence = CommitFence(spark, pipeline.root.hadoop)
     try:
         yield
-    except TidemarkError:
-        fence.lift()
+    except BaseException as error:
+        if is_over(error):
+            fence.lift()
         raise
     fence.lift()
 

@@ -7,7 +7,7 @@ import pytest
 
 import windowing.storage.java
 from jobs.foreign_errors.commit_errors import explain_commit_error
-from windowing.errors import Busy, TidemarkError, UsageError
+from windowing.errors import Busy, CommitUnknown, TidemarkError, UsageError
 from windowing.storage import spark_internals
 
 SOURCES = "\n".join(
@@ -42,7 +42,7 @@ def test_the_marks_are_those_that_the_log_stores_write() -> None:
             "tidemark.ConditionalLogStore$CommitUnknownException",
             f"TIDEMARK_COMMIT_UNKNOWN: it is unknown whether {FILE} was committed: "
             "org.apache.hadoop.fs.s3a.AWSClientIOException: PUT 0-byte object",
-            TidemarkError,
+            CommitUnknown,
             f"it is unknown whether {FILE} was committed, because the store did not answer; the "
             "next command looks, and goes on from what it finds",
         ),

@@ -9,11 +9,11 @@ from typing import cast
 import pytest
 
 from jobs.locking.holder import find_this_holder
-from jobs.locking.lease import _take, take_lease
+from jobs.locking.lease import _take, holding, take_lease
 from jobs.locking.lease_note import LeaseNote, State
 from jobs.locking.lease_object import LeaseObject
 from tests.support.leased_process import describe_trips
-from windowing.errors import UsageError
+from windowing.errors import CommitUnknown, StateRefused, UsageError
 from windowing.location import Location
 from windowing.spec.load import load_pipeline
 from windowing.storage.store import SharedStore, Tagged
@@ -148,6 +148,23 @@ def test_a_lease_that_another_one_has_broken_is_lost(lease: LeaseObject) -> None
     assert lost is not None
     assert "another process has broken it" in str(lost)
     assert state_of(lease) is State.BROKEN
+
+
+@pytest.mark.parametrize(
+    ("error", "state"),
+    [
+        (StateRefused("TABLE_LOST", "made up"), State.FREE),
+        (CommitUnknown("made up"), State.BROKEN),
+        (ValueError("made up"), State.BROKEN),
+    ],
+)
+def test_a_lease_behind_which_a_write_may_be_under_way_is_left_broken(
+    error: Exception, state: State, lease: LeaseObject
+) -> None:
+    """Whoever takes such a lease fences the tables."""
+    with pytest.raises(type(error), match="made up"), holding(take_lease(lease)):
+        raise error
+    assert state_of(lease) is state
 
 
 @pytest.mark.parametrize("note", [NOTE, NOTE.ended(State.FREE), NOTE.ended(State.BROKEN)])

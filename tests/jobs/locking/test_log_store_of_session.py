@@ -8,7 +8,7 @@ import pytest
 from jobs.locking import lock
 from jobs.locking.lock import _fenced
 from tests.support.leased_process import describe_trips
-from windowing.errors import UsageError
+from windowing.errors import CommitUnknown, StateRefused, UsageError
 from windowing.location import Location
 from windowing.spec.load import load_pipeline
 
@@ -19,11 +19,12 @@ STORES = {
 
 
 def session_with(monkeypatch: pytest.MonkeyPatch, **given: str) -> Any:
-    """A session whose context has these settings, and its fences, by their lakes."""
+    """A session whose context has these settings: the fences that stand, by their lakes."""
     monkeypatch.setattr(lock, "read_setting", lambda _, name: given.get(name, ""))
-    fence = SimpleNamespace(lift=lambda: None)
+    fences: list[str] = []
+    fence = SimpleNamespace(lift=fences.clear)
     monkeypatch.setattr(lock, "CommitFence", lambda spark, lake: spark.append(lake) or fence)
-    return []
+    return fences
 
 
 @pytest.mark.parametrize("lake", STORES)
@@ -47,3 +48,27 @@ def test_our_log_store_is_fenced(lake: str, monkeypatch: pytest.MonkeyPatch) -> 
     fences = session_with(monkeypatch, **dict([STORES[lake]]))
     with _fenced(fences, trips):
         assert fences == [trips.root.hadoop]
+    assert fences == []
+
+
+@pytest.mark.parametrize(
+    ("error", "stays"),
+    [
+        (StateRefused("TABLE_LOST", "made up"), False),
+        (CommitUnknown("made up"), True),
+        (ValueError("made up"), True),
+    ],
+)
+def test_a_fence_stays_where_the_jvm_may_still_be_at_work(
+    error: Exception,
+    stays: bool,  # noqa: FBT001
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lake = "s3://bucket/lake"
+    fences = session_with(monkeypatch, **dict([STORES[lake]]))
+    with (
+        pytest.raises(type(error), match="made up"),
+        _fenced(fences, load_pipeline(describe_trips(Location(lake)))),
+    ):
+        raise error
+    assert bool(fences) is stays
