@@ -1,7 +1,7 @@
 """Reconciles a range: finds on a copy what a backfill would change; only reads the pipeline.
 
 lock -> shallow clones of every table -> without the lock: backfill of the copy -> outputs of the
-copy compared with the cloned ones -> copy deleted
+copy compared with the cloned ones -> copy deleted but for its own lock
 
 found, wanted -> joined by the identity of windows -> those that differ -> counts, examples
 """
@@ -21,6 +21,7 @@ from jobs.diagnosis.diagnose import find_problems
 from jobs.diagnosis.spec_changes import spec_difference
 from jobs.diagnosis.tables import table_versions
 from jobs.locking import lock
+from jobs.locking.lease_object import FILE as LOCK
 from jobs.recompute.chunk import repair_chunk
 from jobs.recompute.plan import chunks_of
 from jobs.recompute.staging import stage_chunk
@@ -33,6 +34,7 @@ from windowing.ledger.counts import sum_entry_counts
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import LedgerEntry
 from windowing.ledger.table import read_history
+from windowing.location import Location
 from windowing.merge import table as outputs
 from windowing.merge.rule import Target, output_table
 from windowing.report import difference as differences
@@ -46,7 +48,7 @@ from windowing.spec.aggregate_description import describe_aggregate
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta_log, upkeep
-from windowing.storage.files import list_tables
+from windowing.storage.permission import check_permission
 from windowing.storage.pinned_rows import pin_rows
 from windowing.storage.store import store_of
 
@@ -122,18 +124,26 @@ def check_range(
 
 def drop_leftover_copy(spark: SparkSession, pipeline: Pipeline) -> None:
     """Deletes the copy that a killed check has left; raises Busy while a check is running."""
-    home = pipeline.table(COPY)
-    if store_of(home).list_files(home):
+    if _list_copied(_copy_of(pipeline).root):
         with lock.writer(spark, _copy_of(pipeline)):
             _delete_copy(spark, pipeline)
 
 
 def _delete_copy(spark: SparkSession, pipeline: Pipeline) -> None:
-    home = pipeline.table(COPY)
-    delta_log.forget(spark, home)
+    """Deletes all of the copy but its lock, which whoever holds it could not give back."""
+    root = _copy_of(pipeline).root
+    delta_log.forget(spark, root)
     # What is left is deleted by the next check, or by maintenance.
     with suppress(OSError):
-        store_of(home).delete(home)
+        for name in _list_copied(root):
+            # Another check may have taken the lock over while this one slept.
+            check_permission()
+            store_of(root).delete(root / name)
+
+
+def _list_copied(root: Location) -> list[str]:
+    """The tables in the directory of the copy, and what is left of some."""
+    return sorted({*store_of(root).list_names(root)} - {LOCK})
 
 
 def _copy_of(pipeline: Pipeline) -> Pipeline:
@@ -170,7 +180,7 @@ def _clone_tables(spark: SparkSession, pipeline: Pipeline, copy: Pipeline) -> Ma
     root = copy.root
     # Delta caches the state of tables by path, and a killed check may have left some at this one.
     delta_log.forget(spark, root)
-    for name in list_tables(root):
+    for name in _list_copied(root):
         store_of(root).delete(root / name)
     cloned_versions = table_versions(pipeline)
     for name, version in cloned_versions.items():

@@ -1,14 +1,25 @@
-"""Comparing two versions of an output: what is a difference, and how the first ones are shown."""
+"""Comparing two versions of an output: what is a difference, and how the first ones are shown.
+
+The copy that a check compares with goes, whatever becomes of the check.
+"""
 
 from pathlib import Path
+from typing import Any
 
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs.reconcile import compare_outputs
+from jobs.locking.lease_note import State
+from jobs.locking.lock_file import held_here
+from jobs.reconcile import _copy_of, _delete_copy, compare_outputs, drop_leftover_copy
+from tests.support.leased_process import describe_trips, note_of
+from windowing.errors import UsageError
+from windowing.location import Location
 from windowing.merge.rule import output_table
 from windowing.report.difference import lines
 from windowing.report.rule import Changed
 from windowing.spec.load import load_pipeline
+from windowing.storage.store import store_of
 
 SPEC = {
     "name": "p",
@@ -78,3 +89,18 @@ def test_rounding_and_estimates_are_no_difference_all_else_is(
         Changed(),
         None,
     )
+
+
+def test_an_error_of_a_check_is_told_behind_the_end_of_its_copy(shared_home: Location) -> None:
+    """Without its lock, whoever holds that would be told that it was lost, and not what failed."""
+    trips = load_pipeline(describe_trips(shared_home))
+    copy, no_session = _copy_of(trips), Any
+    store = store_of(copy.root)
+    with pytest.raises(UsageError, match="made up"), held_here(copy):
+        store.write(copy.table("hourly") / "part-0.parquet", b"1")
+        _delete_copy(no_session, trips)
+        raise UsageError("made up")
+    assert [*store.list_files(copy.root)] == ["_lock"]
+    assert note_of(copy).state is State.FREE
+    drop_leftover_copy(no_session, trips)
+    assert note_of(copy).epoch == 1, "nothing was left"

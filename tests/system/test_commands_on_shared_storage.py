@@ -43,6 +43,9 @@ def tidemark(life: Life, tmp_path: Path) -> Command:
 
 def test_commands_work_and_give_the_oracles_tables(life: Life, tidemark: Command) -> None:
     lab = life.lab
+    lab.land([])
+    always = ("--from", "1970-01-01", "--to", "2100-01-01")
+    assert tidemark("backfill", *always, "--check", code=2) == ""
     for _ in range(2):
         events = lab.land(life.batch())
         tidemark("run")
@@ -55,8 +58,8 @@ def test_commands_work_and_give_the_oracles_tables(life: Life, tidemark: Command
     assert tidemark("show", window, "--published")
     for name in ("late", "state", "explain", "report"):
         assert tidemark(name)
-    assert tidemark("backfill", "--from", "1970-01-01", "--to", "2100-01-01", "--check")
-    tidemark("backfill", "--from", "1970-01-01", "--to", "2100-01-01")
+    assert tidemark("backfill", *always, "--check")
+    tidemark("backfill", *always)
     lab.truth.backfill(lab.landed, 0, 2**62, ARRIVAL)
     tidemark("maintain")
     tidemark("doctor")
