@@ -14,6 +14,7 @@ from windowing.report.places import describe_places, places_as_json
 from windowing.report.text import count
 
 if TYPE_CHECKING:
+    from jobs.locking.lease_note import LeaseNote
     from windowing.errors import StateRefused
     from windowing.spec.pipeline import Pipeline
 
@@ -54,13 +55,22 @@ def doctor(pipeline: "Pipeline", *, printer: Printer, break_lock: bool, yes: boo
     printer.line(describe_places(pipeline))
     lock = find_lock(pipeline)
     if lock is not None:
-        printer.line(f"the lock is free; last held by {lock}")
+        printer.line(_describe_lock(lock))
     findings = [{"code": refused.code, "found": refused.message} for refused in found]
     shown = {"findings": findings, "lock": None if lock is None else lock.as_json()}
     placed = places_as_json(pipeline)
     printer.finish({"pipeline": pipeline.name, "healthy": not found, **placed, **shown})
     if found:
         raise Failure(_describe_findings(pipeline, found), REFUSED)
+
+
+def _describe_lock(lock: "LeaseNote") -> str:
+    from jobs.locking.lease_note import State
+
+    # Another command may have taken it since this one has looked for a holder.
+    if lock.state is State.HELD:
+        return f"the lock is held by {lock}"
+    return f"the lock is free; last held by {lock}"
 
 
 def _break_lock(printer: Printer, pipeline: "Pipeline", *, yes: bool) -> None:

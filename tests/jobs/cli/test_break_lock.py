@@ -1,6 +1,7 @@
-"""`doctor --break-lock` ends a lock on shared storage, after asking, and without a JVM."""
+"""`doctor` says who holds a lock on shared storage, and `--break-lock` ends it without a JVM."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,19 @@ def test_what_nobody_holds_is_not_broken(spec: Path, shared_home: Location) -> N
             with held_here(load_pipeline(spec)):
                 pass
     assert note_of(load_pipeline(spec)).state is State.FREE
+
+
+def test_a_diagnosis_says_who_holds_the_lock(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that nobody held when it began may be taken meanwhile."""
+    monkeypatch.setattr("jobs.cli.doctor.open_to_write", lambda *_: None)
+    monkeypatch.setattr("jobs.doctor.diagnose", lambda *_: ())
+    with held_here(load_pipeline(spec)):
+        held = CliRunner().invoke(main, ["doctor", str(spec)])
+    free = CliRunner().invoke(main, ["doctor", str(spec)])
+    named = f"process {os.getpid()} on "
+    assert ["the lock is held by `" in held.stdout, named in held.stdout] == [True, True]
+    assert "the lock is free" not in held.stdout
+    assert ["the lock is free; last held by `" in free.stdout, named in free.stdout] == [True, True]
 
 
 def test_a_lock_of_the_system_is_not_broken(tmp_path: Path) -> None:
