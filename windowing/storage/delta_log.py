@@ -51,7 +51,14 @@ def committing(spark: SparkSession, path: Location) -> Iterator[None]:
     if allowed is not None:
         spark_internals.allow_commit(spark, path.hadoop, allowed)
     yield
-    note_version(path, known_version(spark, path))
+    # What this JVM knows may be of another command, which has taken over meanwhile.
+    made = known_version(spark, path) if allowed is None else _find_next_commit(spark, path) - 1
+    note_version(path, made)
+
+
+def _find_next_commit(spark: SparkSession, path: Location) -> int:
+    """The version after that which this command has begun with or has made last."""
+    return int(getattr(spark._jvm, "tidemark.Fence").next(path.hadoop))
 
 
 def known_schema(spark: SparkSession, path: Location) -> T.StructType:

@@ -14,6 +14,9 @@ from pyspark.sql import SparkSession
 
 from jobs.foreign_errors.commit_errors import explain_commit_error
 from windowing.errors import Busy
+from windowing.location import Location
+from windowing.storage import delta_log
+from windowing.storage.kept_open import find_noted_version, tables_kept_open
 from windowing.storage.spark_internals import FENCED, SPARK_ERRORS, CommitFence, allow_commit
 
 _LOG_STORE = "spark.delta.logStore.file.impl"
@@ -129,6 +132,25 @@ def test_whoever_has_seen_the_version_may_commit_the_next(
     allow_commit(spark, table, append_elsewhere(table) + 1)
     append(spark, table, first=10)
     assert rows(spark, table) == [0, 1, 2, 10, 11, 12, 100]
+
+
+def test_what_another_one_has_committed_is_none_of_ones_own(
+    spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever goes on from that would overwrite what a successor has made."""
+    path = Location(table)
+    monkeypatch.setattr(Location, "is_local", False)
+    with tables_kept_open():
+        with delta_log.committing(spark, path):
+            append(spark, table)
+        assert find_noted_version(path) == 0
+        assert append_elsewhere(table) == delta_log.version(spark, path) == 1
+        with delta_log.committing(spark, path):
+            spark.sql(f"delete from delta.`{table}` where id = 77")
+        assert find_noted_version(path) == 0
+        with pytest.raises(SPARK_ERRORS, match=FENCED), delta_log.committing(spark, path):
+            append(spark, table)
+    assert newest(table) == 1
 
 
 def test_other_directories_have_no_fence(

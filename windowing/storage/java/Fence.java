@@ -53,6 +53,11 @@ public final class Fence {
         NEXT.put(name(table), version);
     }
 
+    /** The version of the table that this process may commit next, of one that was allowed any. */
+    public static long next(String table) {
+        return NEXT.get(name(table));
+    }
+
     static void check(Path file) throws FencedException {
         if (!isCommit(file)) {
             return;
