@@ -23,7 +23,8 @@ from windowing.storage import merges, own_tables, upkeep
 from windowing.storage.kept_open import has_commit
 from windowing.storage.pinned_rows import pin_rows
 
-_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
+UNCHECKED = {"spark.databricks.delta.retentionDurationCheck.enabled": "false"}
+"""The setting without which Delta refuses to vacuum with a retention of zero hours."""
 
 
 def rewrite_marked_files(batch: RunContext, names: Sequence[str]) -> None:
@@ -35,8 +36,7 @@ def rewrite_marked_files(batch: RunContext, names: Sequence[str]) -> None:
 def delete_old_files(batch: RunContext, names: Sequence[str]) -> None:
     """Deletes every file that the newest versions of the tables do not need."""
     paths = [batch.pipeline.table(name) for name in names]
-    # Delta refuses to vacuum with a retention of zero hours unless this check is off.
-    unchecked = copy_session(batch.spark, {_CHECK: "false"})
+    unchecked = copy_session(batch.spark, UNCHECKED)
     run_parallel([partial(_vacuum_table, unchecked, path) for path in paths])
 
 

@@ -41,10 +41,12 @@ EXACT = {
     "spark.databricks.delta.schema.autoMerge.enabled": "false",
     # Published versions stay readable, though Delta would refuse those past its retention.
     "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",
+    # On S3 VACUUM would delete files without a commit before, which the fence can refuse.
+    "spark.databricks.delta.vacuum.logging.enabled": "true",
 }
 """The settings that results depend on.
 
-All are Spark's or Delta's defaults, except the first two, that of Parquet's times and the last.
+All are Spark's or Delta's defaults, except the first two, that of Parquet's times and the last two.
 """
 DEFAULTS = {
     # Without this, Hadoop settings of the environment would turn a path without a scheme into one

@@ -11,12 +11,16 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
+from jobs.maintenance.erasure import UNCHECKED
 from jobs.session import spark_session
+from jobs.sessions.exact_session import copy_session
 from jobs.sessions.profiles import TEST
 from jobs.sessions.s3_session import ON_S3
-from windowing.storage import spark_internals
+from windowing.storage import delta_log, spark_internals, upkeep
+from windowing.storage.files import locate_uri
 from windowing.storage.spark_internals import SPARK_ERRORS, CommitFence, allow_commit
 
 _SETTINGS = {**TEST, **ON_S3, "spark.master": "local[1]", "spark.driver.memory": "1g"}
@@ -83,6 +87,20 @@ class _Work:
             "when not matched then insert *"
         )
         return key
+
+    def overwrite(self, table: str, key: int) -> int:
+        """Leaves one row, and the files of those before it."""
+        row = self.spark.range(key, key + 1)
+        row.write.format("delta").mode("overwrite").save(table)
+        return key
+
+    def vacuum(self, table: str) -> list[str]:
+        """Deletes all files that the newest version does not need; which operations that made."""
+        path = locate_uri(table)
+        before = delta_log.version(self.spark, path)
+        upkeep.vacuum(copy_session(self.spark, UNCHECKED), path, timedelta(0))
+        made = delta_log.version(self.spark, path) - before
+        return [name for _, name in upkeep.list_history(self.spark, path, made)] if made else []
 
     def read(self, table: str) -> list[int]:
         return sorted(row.id for row in self.spark.read.format("delta").load(table).collect())

@@ -15,8 +15,10 @@ from jobs.foreign_errors.commit_errors import explain_commit_error
 from tests.support.s3_server import KEYS, S3Server
 from tests.support.spark_on_s3 import SparkOnS3, started_spark
 from windowing.errors import Busy
+from windowing.storage.files import locate_uri
 from windowing.storage.s3_settings import read_s3_settings
 from windowing.storage.spark_internals import FENCED
+from windowing.storage.store import store_of
 
 VERSIONS = 150
 """How many versions two writers make together, as far as there is time."""
@@ -79,6 +81,12 @@ def append_all_by_rust(table: str, options: dict[str, str], rows: Sequence[int])
 def rows_by_rust(table: str, options: dict[str, str]) -> list[int]:
     found = DeltaTable(table, storage_options=options)
     return sorted(found.to_pyarrow_table(columns=["id"]).column("id").to_pylist())
+
+
+def list_data(table: str) -> list[str]:
+    """The files of a table that have rows."""
+    files = store_of(locate_uri(table)).list_files(locate_uri(table))
+    return [name for name in files if name.endswith(".parquet") and "/" not in name]
 
 
 def check_table(one: SparkOnS3, table: str, rust: dict[str, str], rows: list[int]) -> None:
@@ -152,6 +160,21 @@ def test_who_was_overtaken_commits_nothing_more(
     assert one.ask("read", table) == rows_by_rust(table, rust) == [0, 1, 100]
     one.ask("allow", table, 3)
     assert one.ask("merge", table, 3) == 3
+
+
+def test_who_was_overtaken_deletes_no_file(one: SparkOnS3, lake: str, rust: dict[str, str]) -> None:
+    """Those that the next one has not committed yet would be among them."""
+    table = f"s3a://{lake}/table"
+    assert (one.ask("append", table, 0, 1), one.ask("overwrite", table, 1)) == (1, 1)
+    one.ask("fence", f"s3a://{lake}")
+    one.ask("allow", table, 2)
+    assert append_by_rust(table, rust, [100]) == [100]
+    before = list_data(table)
+    assert f"{FENCED}: version 3 of {table} may not be committed" in one.ask("vacuum", table)
+    assert list_data(table) == before
+    one.ask("allow", table, 3)
+    assert one.ask("vacuum", table) == ["VACUUM END", "VACUUM START"]
+    assert len(list_data(table)) == len(before) - 1 == 2
 
 
 def test_the_secret_is_in_no_setting_and_on_no_command_line(one: SparkOnS3) -> None:

@@ -32,6 +32,7 @@ ELSEWHERE = {
     "spark.databricks.delta.stats.collect": "false",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY",
     "spark.sql.parquet.outputTimestampType": "INT96",
+    "spark.databricks.delta.vacuum.logging.enabled": "false",
 }
 """Every setting that results depend on, with another value."""
 HOUR_US = 3_600_000_000
