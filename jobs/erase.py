@@ -109,8 +109,8 @@ def erase(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Er
     all runs.
 
     Raises UsageError where a key column is missing, where a text does not name exactly one value of
-    its column, or where an older run than the newest is published, and Busy and StateRefused as
-    `run` does.
+    its column, or where an older run than the newest is published, TidemarkError where files are
+    left because of a clock, and Busy and StateRefused as `run` does.
     """
     return _erase_subject(spark, pipeline, read_key(spark, pipeline, key))
 

@@ -15,11 +15,14 @@ from windowing.admit.erased import only_erased
 from windowing.admit.outcomes import REFUSED
 from windowing.columns import kept_name, own_name, quoted
 from windowing.crash import crashpoint
+from windowing.errors import TidemarkError
 from windowing.ledger.erased import Erasures
 from windowing.location import Location
 from windowing.merge.rule import REVISIONS, is_internal
 from windowing.panes.rule import SEEN, state_names
-from windowing.storage import merges, own_tables, upkeep
+from windowing.report.text import count
+from windowing.spec.words import join_names
+from windowing.storage import merges, own_tables, table_retention, upkeep
 from windowing.storage.kept_open import has_commit
 from windowing.storage.pinned_rows import pin_rows
 
@@ -34,10 +37,30 @@ def rewrite_marked_files(batch: RunContext, names: Sequence[str]) -> None:
 
 
 def delete_old_files(batch: RunContext, names: Sequence[str]) -> None:
-    """Deletes every file that the newest versions of the tables do not need."""
+    """Deletes every file that the newest versions of the tables do not need.
+
+    TidemarkError where some are left.
+    """
     paths = [batch.pipeline.table(name) for name in names]
     unchecked = copy_session(batch.spark, UNCHECKED)
     run_parallel([partial(_vacuum_table, unchecked, path) for path in paths])
+    _require_deleted(batch, names)
+
+
+def _require_deleted(batch: RunContext, names: Sequence[str]) -> None:
+    """Raises TidemarkError where VACUUM has left files, because of a clock."""
+    paths = [batch.pipeline.table(name) for name in names]
+    counts = run_parallel(
+        [partial(table_retention.count_past_files, batch.spark, path) for path in paths]
+    )
+    left = {name: n for name, n in zip(names, counts, strict=True) if n > 0}
+    if left:
+        raise TidemarkError(
+            f"{batch.pipeline.name}: {count(sum(left.values()), 'file')} of "
+            f"{join_names(sorted(left))} may still contain what is erased, because VACUUM leaves "
+            "those that were written or removed later than the clock of this host shows; set that "
+            "clock, or wait until it is past them, then repeat the erase, which finishes this one"
+        )
 
 
 def _vacuum_table(spark: SparkSession, path: Location) -> None:

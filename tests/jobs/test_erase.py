@@ -4,6 +4,7 @@ That is so also when the erase is interrupted.
 """
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, Life, ends_
 from tests.support.pipeline_under_test import ARRIVAL, FEW, SCHEMA, Lab
 from tests.support.stored_rows import list_stored
 from windowing.crash import armed
-from windowing.errors import UsageError
+from windowing.errors import TidemarkError, UsageError
 from windowing.grid.zone import micros, moment
 from windowing.ledger.rule import ERASE_INTENT, ERASE_LIST, LedgerEntry
 from windowing.ledger.table import read_history, record_entries
@@ -189,6 +190,32 @@ def test_an_erasure_that_ends_anywhere_is_finished(spark: SparkSession, tmp_path
             interrupt_erasure(life, place)
 
     check_erasure(life, interrupt_everywhere)
+
+
+@pytest.mark.slow
+def test_an_erasure_is_open_as_long_as_files_are_newer_than_the_clock(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """As behind a clock that was set back; VACUUM leaves them, without a word."""
+    lab = Lab(spark, tmp_path, WINDOWS[:1], shows=("n",))
+    lab.land([Event("a", BASE, 1, "of a"), Event("b", BASE, 1, "of b")])
+    lab.go()
+    hourly = lab.pipeline.table("hourly").local
+    (file,) = hourly.glob("*.parquet")
+    others = hourly / "_SUCCESS"
+    others.touch()
+    now = file.stat().st_mtime
+    os.utime(file, (now, now + 86_400))
+    for _ in range(2):
+        with pytest.raises(TidemarkError, match=r"^lab: 1 file of hourly may still contain what "):
+            erase(spark, lab.pipeline, {"key": "b"})
+        assert read_history(lab.pipeline).open_erasure is not None
+    os.utime(file, (now, now))
+    assert erase(spark, lab.pipeline, {"key": "b"}).resumed
+    assert not file.exists()
+    assert others.exists(), "VACUUM passes over it"
+    assert read_history(lab.pipeline).open_erasure is None
+    check_total(lab, 1)
 
 
 @pytest.mark.slow

@@ -7,9 +7,12 @@ from pyspark.sql import SparkSession
 
 from windowing.location import Location
 from windowing.storage import delta_log
+from windowing.storage.commit_file import CHANGES
 from windowing.storage.log_lines import LOG
 from windowing.storage.store import StoredFile, store_of
 from windowing.storage.table_properties import FILES_KEPT, LOG_KEPT
+
+_NOT_HIDDEN = (CHANGES, "_delta_index")
 
 
 def has_older_files(path: Location, moment: datetime) -> bool:
@@ -62,9 +65,15 @@ def has_past(spark: SparkSession, path: Location) -> bool:
 
     More are files of older versions, rows marked as deleted, and files that no commit names.
     """
-    files_there = len(_list_data_files(path))
-    is_exact = files_there == delta_log.size(spark, path)[0]
-    return not is_exact or delta_log.may_mark_rows(spark, path)
+    return count_past_files(spark, path) != 0 or delta_log.may_mark_rows(spark, path)
+
+
+def count_past_files(spark: SparkSession, path: Location) -> int:
+    """How many files more than its newest version needs the table at `path` has.
+
+    Deletion vectors are among them.
+    """
+    return len(_list_data_files(path)) - delta_log.size(spark, path)[0]
 
 
 def keep_longer(spark: SparkSession, path: Location, time: timedelta) -> None:
@@ -90,5 +99,9 @@ def _list_data_files(path: Location) -> Mapping[str, StoredFile]:
 
 
 def _is_listed(name: str) -> bool:
-    *directories, last = name.split("/")
-    return not last.startswith(".") and directories[:1] != [LOG]
+    return not any(map(_is_hidden, name.split("/")))
+
+
+def _is_hidden(name: str) -> bool:
+    """Whether Delta passes over a file or a directory of that name."""
+    return name.startswith((".", "_")) and not name.startswith(_NOT_HIDDEN)

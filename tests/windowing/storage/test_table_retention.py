@@ -21,6 +21,8 @@ NOW = datetime(2026, 1, 5, tzinfo=UTC)
         ("_change_data/cdc-0.parquet", timedelta(days=31), "old"),
         ("deletion_vector.bin", timedelta(days=31), "old"),
         ("_delta_log/0.json", timedelta(days=31), "none"),
+        ("_SUCCESS", timedelta(days=31), "none"),
+        ("_of_others/part-0.parquet", timedelta(days=31), "none"),
     ],
 )
 def test_files_older_than_is_asked_for(
