@@ -1,5 +1,6 @@
 """The whole ledger as values: what is asked of it that needs every entry. No Spark."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from windowing.ledger.period import read_period
@@ -8,6 +9,7 @@ from windowing.ledger.rule import (
     CLOSE,
     DONE,
     ERASE_DONE,
+    ERASE_INTENT,
     EVOLVE_DONE,
     FINISHED,
     MAX_TIME,
@@ -122,3 +124,28 @@ class LedgerHistory(LedgerExcerpt):
         others = self._entries_of(BACKFILL_DONE, EVOLVE_DONE, ERASE_DONE)
         counted = [*batches.values(), *others]
         return sum(entry.counts.get(name, 0) for entry in counted)
+
+
+def find_ends_of_erasures(past: LedgerHistory) -> Mapping[int, LedgerEntry]:
+    """By the number of its last publication, which is its own, the end of each erasure.
+
+    An erasure that was interrupted may have been followed by publications of others.
+    """
+    found, last = {}, None
+    for entry in past.entries:
+        if entry.step == ERASE_INTENT:
+            last = None
+        elif entry.step == PUBLISH:
+            last = entry.seq
+        elif entry.step == ERASE_DONE:
+            if last is not None:
+                found[last] = entry
+            last = None
+    return found
+
+
+def until_own_publication(past: LedgerHistory) -> LedgerHistory:
+    """The ledger up to the newest publication that is not that of an erasure."""
+    of_erasures = find_ends_of_erasures(past)
+    own = [entry.seq for entry in past.publications if entry.seq not in of_erasures]
+    return past.until_step(own[-1]) if own else past

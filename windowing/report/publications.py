@@ -10,14 +10,13 @@ from datetime import datetime
 from windowing.grid.zone import moment
 from windowing.ledger.acceptance import parse_note, parse_rollback
 from windowing.ledger.changed import parse_changed
-from windowing.ledger.history import LedgerHistory
+from windowing.ledger.history import LedgerHistory, find_ends_of_erasures
 from windowing.ledger.rule import (
     CLOSE,
     ERASE_DONE,
     ERASE_INTENT,
     EVOLVE_DONE,
     PERIOD_CLOSED,
-    PUBLISH,
     LedgerEntry,
 )
 from windowing.report.changed import Days, describe_changed
@@ -93,7 +92,7 @@ class RolledBack:
 def list_publications(past: LedgerHistory, windows: Sequence[Window]) -> list[PastPublication]:
     """The publications, oldest first, with the outputs of these windows."""
     watermarks = {entry.run: entry.watermark_out for entry in past.entries if entry.step == CLOSE}
-    of_erasures = _find_ends_of_erasures(past)
+    of_erasures = find_ends_of_erasures(past)
     found = []
     for entry in past.publications:
         told = _describe(entry, watermarks.get(entry.run), windows)
@@ -102,13 +101,6 @@ def list_publications(past: LedgerHistory, windows: Sequence[Window]) -> list[Pa
             told = replace(told, cause=ERASURE, reason=None, rolled_back_to=None)
         found.append(told)
     return found
-
-
-def until_own_publication(past: LedgerHistory) -> LedgerHistory:
-    """The ledger up to the newest publication that is not that of an erasure."""
-    of_erasures = _find_ends_of_erasures(past)
-    own = [entry.seq for entry in past.publications if entry.seq not in of_erasures]
-    return past.until_step(own[-1]) if own else past
 
 
 def _describe(
@@ -139,27 +131,9 @@ def find_undone(past: LedgerHistory, entry: LedgerEntry) -> LedgerEntry | None:
 
     The end of the erasure that made this publication is none, because it shows what was left.
     """
-    own = _find_ends_of_erasures(past).get(entry.seq)
+    own = find_ends_of_erasures(past).get(entry.seq)
     later = (each for each in past.entries if each.seq > entry.seq and each is not own)
     steps = [ERASE_INTENT, ERASE_DONE, EVOLVE_DONE]
     if past.period is not None:
         steps.append(PERIOD_CLOSED)
     return next((each for each in later if each.step in steps), None)
-
-
-def _find_ends_of_erasures(past: LedgerHistory) -> Mapping[int, LedgerEntry]:
-    """By the number of its last publication, which is its own, the end of each erasure.
-
-    An erasure that was interrupted may have been followed by publications of others.
-    """
-    found, last = {}, None
-    for entry in past.entries:
-        if entry.step == ERASE_INTENT:
-            last = None
-        elif entry.step == PUBLISH:
-            last = entry.seq
-        elif entry.step == ERASE_DONE:
-            if last is not None:
-                found[last] = entry
-            last = None
-    return found

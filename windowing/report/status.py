@@ -9,10 +9,9 @@ from datetime import datetime
 
 from windowing.grid.zone import micros, moment
 from windowing.ledger.counts import sum_entry_counts
-from windowing.ledger.history import LedgerHistory
+from windowing.ledger.history import LedgerHistory, until_own_publication
 from windowing.ledger.rule import CLOSE, COUNTS, FINISHED, LedgerEntry
 from windowing.report.alarms import Alarm, list_last_alarms
-from windowing.report.publications import until_own_publication
 from windowing.report.text import left_open, plain_fields
 from windowing.spec.duration import DAY, HOUR, MINUTE, SECOND, Duration
 from windowing.spec.pipeline import Pipeline
