@@ -31,6 +31,9 @@ def all_accepted_rows(batch: RunContext, version: int) -> DataFrame:
     -> source rows + [t, why, digest, inside, live, missed, judged_by]
     """
     timed = _read_rows(batch, version)
+    if batch.erased.any_lifted:
+        # Refused rows of what was erased were deleted, and no invalid one was ever accepted.
+        timed = timed.where(F.col(WHY).isNull())
     history = with_history(timed, refused_digests(batch), partly_late(batch))
     return only_accepted(batch, history.where(LIVE)).withColumn(INSIDE, F.lit(True))
 
@@ -95,11 +98,13 @@ def accepted_rows(
 def only_accepted(batch: RunContext, rows: DataFrame) -> DataFrame:
     """Keeps only rows whose id is recorded as accepted at the row's time, one row for each id.
 
-    Needed when the source rewrites rows, because a rewritten row has no refusal record. Rows
-    without an id are kept, and all rows where ids expire, because nothing is recorded about them.
+    Needed where rows may have no refusal record: when the source rewrites rows, and once an erasure
+    was lifted. Rows without an id are kept, and all rows where ids expire, because nothing is
+    recorded about them.
     """
     pipeline = batch.pipeline
-    if not batch.source_may_change or pipeline.watermark.dedupe_horizon_us is not None:
+    is_recorded = not (batch.source_may_change or batch.erased.any_lifted)
+    if is_recorded or pipeline.watermark.dedupe_horizon_us is not None:
         return rows
     event_id = pipeline.source.event_id
     if event_id is None or (recorded := batch.find_rows(SEEN)) is None:

@@ -20,7 +20,7 @@ from jobs.publish import publish
 from jobs.read import read
 from jobs.reconcile import check_range
 from jobs.validate import validate
-from tests.oracle import Event
+from tests.oracle import Event, Tumbling
 from tests.support.command_line import run_command
 from tests.support.erased_canary import CANARY, LEFT, WINDOWS
 from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, Life, ends_at
@@ -363,6 +363,29 @@ def test_a_key_that_comes_again_where_state_is_gone_is_erased_again(
     erase(spark, lab.pipeline, {"key": "b"})
     check_total(lab, 2)
     assert {place[0] for place in lab.table("hourly")} == {"a", "c"}
+
+
+@pytest.mark.slow
+def test_a_rebuild_counts_no_copy_of_what_was_erased_once(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    hourly, daily = Tumbling("hourly", 60 * MINUTE), Tumbling("daily", 1440 * MINUTE)
+    lab = Lab(spark, tmp_path, (hourly,), shows=("n",))
+    lab.run([Event("a", BASE, 1, "a"), Event("b", BASE, 1, "b")])
+    lab.run([Event("b", BASE, 1, "b", 1)])
+    erase(spark, lab.pipeline, {"key": "b"})
+    lift_erasure(spark, lab.pipeline, {"key": "b"})
+    lab.respecify((hourly, daily))
+    lab.go()
+    assert [place[0] for place in lab.table("hourly")] == ["a"]
+    assert [place[0] for place in lab.table("daily")] == ["a"]
+    backfill(spark, lab.pipeline, moment(BASE), moment(BASE + MINUTE))
+    for window in ("hourly", "daily"):
+        assert {place[0]: row["count"] for place, row in lab.table(window).items()} == {
+            "a": 1,
+            "b": 1,
+        }
+    assert validate(spark, lab.pipeline).passed
 
 
 INTERRUPTED = [("erase.intended", 1), ("erase.deleted", 2)]

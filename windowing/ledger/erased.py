@@ -22,11 +22,13 @@ class Erasure:
 class Erasures:
     """The keys and values whose rows are kept out, and the salt of their digests.
 
-    The salt is None before anything was erased.
+    The salt is None before anything was erased. `any_lifted` is whether any is kept out no more, of
+    whose rows nothing shows which were accepted or refused before.
     """
 
     salt: str | None = None
     found: frozenset[Erasure] = frozenset()
+    any_lifted: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -40,7 +42,8 @@ class Erasures:
     def select(self, columns: Iterable[str | None]) -> "Erasures":
         """What is erased of these columns; None among them stands for keys."""
         chosen = set(columns)
-        return Erasures(self.salt, frozenset(each for each in self.found if each.column in chosen))
+        kept = frozenset(each for each in self.found if each.column in chosen)
+        return Erasures(self.salt, kept, self.any_lifted)
 
 
 def note_erased(salt: str, erasure: Erasure) -> str:
@@ -79,7 +82,7 @@ def _read_erasure(fields: Mapping[str, str], what: str) -> Erasure:
 
 def find_erasures(notes: Iterable[str | None]) -> Erasures:
     """What is erased after entries with these notes, oldest first."""
-    salt = None
+    salt, any_lifted = None, False
     found: set[Erasure] = set()
     for note in notes:
         if note is None:
@@ -90,4 +93,5 @@ def find_erasures(notes: Iterable[str | None]) -> Erasures:
             found.add(_read_erasure(fields, _ERASED))
         else:
             found.discard(_read_erasure(fields, _LIFTED))
-    return Erasures(salt, frozenset(found))
+            any_lifted = True
+    return Erasures(salt, frozenset(found), any_lifted)
