@@ -14,7 +14,13 @@ from jobs.diagnosis.diagnose import prepare_run
 from jobs.locking import lock
 from jobs.microbatch.context import RunContext
 from jobs.recompute.chunk import repair_chunk
-from jobs.recompute.plan import begun_before, chunks_of, must_be_the_same, read_version
+from jobs.recompute.plan import (
+    begun_before,
+    chunks_of,
+    must_be_the_same,
+    read_version,
+    select_chunks_of,
+)
 from jobs.recompute.refused import refused_after
 from jobs.recompute.resume import finish_all, finish_open_run, resume_from
 from jobs.recompute.spec_evolution import pending_spec_changes
@@ -25,7 +31,7 @@ from windowing.admit.outcomes import REFUSED
 from windowing.grid.zone import moment
 from windowing.ledger.counts import sum_entry_counts
 from windowing.ledger.history import LedgerHistory
-from windowing.ledger.rule import MAINTAIN_DONE, LedgerEntry
+from windowing.ledger.rule import EVOLVE_DONE, MAINTAIN_DONE, LedgerEntry
 from windowing.ledger.table import read_history
 from windowing.report.changed import describe_steps
 from windowing.report.rule import RunReport, list_caught_up, run_report
@@ -95,11 +101,14 @@ def backfill(
     read_version(pipeline, past)
     bounds = chunks_of(pipeline, start, end, past)
     asked = (bounds[0][0], bounds[-1][1])
-    done_entries: list[LedgerEntry] = []
+    resumed = began.entries[len(left.entries) :]
+    done_entries = select_chunks_of(resumed, asked)
+    # What was done by another spec is done again.
+    before = began if any(entry.step == EVOLVE_DONE for entry in resumed) else left
     for n, (low, high) in enumerate(bounds):
         progress(n, len(bounds))
         chunk = TimeRange(low, high, read_version(pipeline, past), asked=asked)
-        if not _was_done_before(context_of_chunk(spark, pipeline, past), left, chunk):
+        if not _was_done_before(context_of_chunk(spark, pipeline, past), before, chunk):
             past, done = _backfill_chunk(spark, pipeline, began, past, chunk)
             done_entries.append(done)
     progress(len(bounds), len(bounds))

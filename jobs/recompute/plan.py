@@ -3,6 +3,7 @@
 It resumes a backfill of the same range that was stopped before its end.
 """
 
+from collections.abc import Iterable
 from datetime import datetime
 from itertools import pairwise
 from json import loads
@@ -63,6 +64,12 @@ def _has_same_past(began: LedgerHistory, now: LedgerHistory) -> bool:
         return False
     then, since = began.entries[place], now.entries[place]
     return (since.step, since.at) == (then.step, then.at)
+
+
+def select_chunks_of(entries: Iterable[LedgerEntry], asked: tuple[int, int]) -> list[LedgerEntry]:
+    """Those of the entries that have ended a chunk of a backfill of that range."""
+    done = [entry for entry in entries if entry.step == BACKFILL_DONE]
+    return [entry for entry in done if loads(entry.note or "{}").get("asked") == list(asked)]
 
 
 def begun_before(left: LedgerHistory, chunk: TimeRange) -> LedgerEntry | None:

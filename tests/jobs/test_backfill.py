@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
+from jobs.backfill import backfill
 from jobs.cli.main import main
 from jobs.locking import lock
 from jobs.maintain import maintain
@@ -396,6 +397,20 @@ def test_what_a_killed_check_left_goes_with_maintenance_and_a_run_left_open_come
     lab.go()
     lab.truth.run(landed, ARRIVAL)
     lab.check()
+
+
+@pytest.mark.slow
+def test_a_backfill_that_finishes_a_killed_one_says_what_that_did(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lab = Lab(spark, tmp_path, WINDOWS[:1], lateness=0, delay=0, shows=FEW)
+    lab.run([Event("a", BASE + 300 * MINUTE, 1, "on time")])
+    lab.run([Event("a", BASE + n * MINUTE, 1, f"late {n}") for n in range(2)])
+    start, end = moment(BASE), moment(BASE + 60 * MINUTE)
+    ends_at(Crasher("backfill.intended"), lambda: backfill(spark, lab.pipeline, start, end))
+    report = backfill(spark, lab.pipeline, start, end)
+    assert (report.read, report.accepted) == (2, 2)
+    assert backfill(spark, lab.pipeline, start, end).accepted == 0
 
 
 @pytest.mark.slow
