@@ -52,6 +52,16 @@ def is_true(condition: Column) -> Column:
     return F.coalesce(condition, F.lit(False))
 
 
+def is_number_of_java(text: Column) -> Column:
+    """Whether a text is such as 12f or 0x1p3, which Spark casts to numbers because Java does."""
+    return text.rlike(r"[0-9.][dDfF][\x00-\x20]*$") | text.rlike("0[xX]")
+
+
+def read_double(text: Column) -> Column:
+    """A text as a double; NULL for what is none."""
+    return F.when(~is_number_of_java(text), text.try_cast("double"))
+
+
 def is_infinite(number: Column) -> Column:
     """Whether a floating number, if there is one, is beyond all others."""
     return is_true(F.abs(number) == F.lit(float("inf")))

@@ -3,7 +3,7 @@
 log of the source -> `Arrival`s, newest first, as far as it reaches -> their rows -> `Reading`
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -141,7 +141,7 @@ def _finish(
     return Reading(
         log.arrivals[0].version if log.arrivals else 0,
         log.arrivals[-1].version if log.arrivals else 0,
-        _batch(timed, _find_high(log, timed, column)),
+        _batch(timed, _find_high(log, timed, column), left_out),
         events,
         keys,
         groups,
@@ -194,10 +194,18 @@ def _sum_left_out(arrivals: Sequence[Arrival], left_out: Mapping[int, str]) -> I
         yield LeftOut(len(those), sum(counts) if len(counts) == len(those) else None, reason)
 
 
-def _batch(timed: Sequence[Arrival], before_us: int) -> Batches:
-    """The batches of the commits; what arrived before the first one reached `before_us`."""
+def _batch(timed: Sequence[Arrival], before_us: int, left_out: Container[int]) -> Batches:
+    """The batches of the commits; what arrived before the first one reached `before_us`.
+
+    The log's highest times are those of commits that were not read: they may be of rows that are no
+    events.
+    """
     at = np.array([arrival.at_us or 0 for arrival in timed], np.int64)
-    highs = [UNKNOWN_US if arrival.high_us is None else arrival.high_us for arrival in timed]
+    highs = []
+    for arrival in timed:
+        is_unread = arrival.version in left_out or bool(arrival.rewrites)
+        known = arrival.high_us if is_unread else None
+        highs.append(UNKNOWN_US if known is None else known)
     high = np.array(highs, np.int64)
     high[:1] = np.maximum(high[:1], before_us)
     # The clocks of several writers need not agree.

@@ -73,6 +73,8 @@ def _build_negation(call: Call, values: Values) -> Built:
     kind, number = _require_one_number(call, values)
     if kind == DOUBLE:
         return kind, F.negative(number)
+    if isinstance(kind, T.DecimalType) and kind.precision == MOST_DIGITS:
+        return kind, _negate_text(number.cast("string")).try_cast(kind)
     # Spark's own minus and abs of a decimal round to 34 digits (Scala's BigDecimal).
     kind_of_zero = LONG if kind == LONG else _ONE_DIGIT
     zero = F.lit(0).cast(kind_of_zero)
@@ -80,6 +82,14 @@ def _build_negation(call: Call, values: Values) -> Built:
     if isinstance(kind, T.DecimalType):
         kind = _result_of_decimals("-", _ONE_DIGIT, kind)
     return kind, negated.try_cast(kind)
+
+
+def _negate_text(number: Column) -> Column:
+    """The text of a number with the other sign: no type has a digit more than this one."""
+    is_negative = F.startswith(number, F.lit("-"))
+    return F.when(is_negative, F.substring(number, 2, MOST_DIGITS + 2)).otherwise(
+        F.concat(F.lit("-"), number)
+    )
 
 
 def _build_abs(call: Call, values: Values) -> Built:

@@ -47,6 +47,7 @@ from windowing.expressions.values import (
     require_families,
     type_family,
 )
+from windowing.rows import read_double
 from windowing.spec.expressions.parse import print_expression, tree
 from windowing.spec.expressions.tree import ELEMENT, FIELD, Call, Literal, Name, Node
 from windowing.spec.kinds import Expression
@@ -141,9 +142,10 @@ def _build_choice(call: Call, values: Values) -> Built:
 
 def _build_null_if(call: Call, values: Values) -> Built:
     _refuse_null(call, values)
-    kind, (value, other) = common_type(call, values)
+    kind, (value, _) = common_type(call, values)
+    left, right = comparable_columns(call, values)
     null = F.lit(None).cast(kind)
-    return kind, F.when(value == other, null).otherwise(value)
+    return kind, F.when(left == right, null).otherwise(value)
 
 
 def _build_if(call: Call, values: Values) -> Built:
@@ -209,7 +211,10 @@ def _build_cast(call: Call, values: Values) -> Built:
     if kind == TEXT:
         allowed += TIMES
     require_families(allowed, call, values[:1])
-    return kind, values[0].column.try_cast(kind)
+    column = values[0].column
+    if values[0].kind == TEXT and kind == DOUBLE:
+        return kind, read_double(column)
+    return kind, column.try_cast(kind)
 
 
 def _find_cast_type(name: str) -> T.DataType:

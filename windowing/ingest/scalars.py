@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windowing.ingest.inference import thousands_pattern
-from windowing.rows import is_infinite
+from windowing.rows import is_infinite, is_number_of_java
 from windowing.spec.pipeline import CsvForm
 
 FLOATING = (T.FloatType, T.DoubleType)
@@ -67,7 +67,8 @@ def _read_number(text: Column, kind: T.DataType) -> Column:
     if isinstance(kind, FLOATING):
         number = text.try_cast(kind)
         is_beyond = is_infinite(number) & text.rlike(r"\d")
-        return F.when(~text.rlike(_JAVA_SUFFIX) & ~is_beyond, number)
+        is_none = text.rlike(_JAVA_SUFFIX) | is_number_of_java(text)
+        return F.when(~is_none & ~is_beyond, number)
     if isinstance(kind, T.DecimalType):
         decimals = F.length(F.regexp_extract(text, r"\.(\d*?)0*$", 1))
         # Spark rounds what has more decimals, and reads powers of ten, which are not looked at.

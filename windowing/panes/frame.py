@@ -20,7 +20,7 @@ from windowing.expressions.compile import compile_condition
 from windowing.grid.frame import start
 from windowing.grid.range import Range
 from windowing.panes.rule import Family
-from windowing.rows import column_named, is_infinite
+from windowing.rows import column_named, is_infinite, read_double
 from windowing.spec.aggregate_description import Takes, describe_aggregate
 from windowing.spec.kinds import Aggregate
 from windowing.spec.pipeline import Pipeline, Source
@@ -138,7 +138,7 @@ def bad_value(aggregate: Aggregate, schema: T.StructType) -> dict[str, Column]:
     value = column_named(column)
     if isinstance(schema[column].dataType, FRACTIONS):
         return {column: not_finite(value)}
-    number = value.try_cast("double")
+    number = read_double(value)
     return {column: value.isNotNull() & (number.isNull() | not_finite(number))}
 
 
@@ -158,7 +158,7 @@ def _build_input(source: Source, aggregate: Aggregate, schema: T.StructType) -> 
     takes_numbers = describe_aggregate(aggregate.function).takes is Takes.NUMBERS
     if takes_numbers and isinstance(kind, T.StringType):
         kind = T.DoubleType()
-        value = value.try_cast("double")
+        value = read_double(value)
     by = None
     if aggregate.by is not None:
         by = _select_counted_value(aggregate, aggregate.by, schema)

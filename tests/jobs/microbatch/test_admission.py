@@ -351,6 +351,17 @@ def test_a_bad_value_quarantines_its_row_unless_the_spec_skips_it(
     assert found.within == span(1 if reason is None else 2, 3)
 
 
+def test_a_text_that_only_java_takes_for_a_number_is_a_bad_value(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    aggregates = {"most": "sum(id)"}
+    lake = small_lake(spark, tmp_path, {"tens": TENS}, aggregates=aggregates, created=())
+    texts = ("7", " 7.5 ", "-1e3", "7d", "12F ", "0x1p3", "1.f")
+    found = lake.admit(lake.batch(0), *((text, "a", n, 1) for n, text in enumerate(texts)))
+    accepted = [text for text, outcome, _ in reasons(found) if outcome == "accepted"]
+    assert sorted(accepted) == [" 7.5 ", "-1e3", "7"]
+
+
 def test_rows_without_an_attribute_are_in_no_delta_window(
     spark: SparkSession, tmp_path: Path
 ) -> None:
