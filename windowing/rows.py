@@ -62,6 +62,11 @@ def read_double(text: Column) -> Column:
     return F.when(~is_number_of_java(text), text.try_cast("double"))
 
 
+def not_finite(number: Column) -> Column:
+    """True for NaN and both infinities."""
+    return F.isnan(number) | is_infinite(number)
+
+
 def is_infinite(number: Column) -> Column:
     """Whether a floating number, if there is one, is beyond all others."""
     return is_true(F.abs(number) == F.lit(float("inf")))

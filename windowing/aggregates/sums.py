@@ -21,6 +21,7 @@ from windowing.aggregates.algebra import (
 )
 from windowing.aggregates.decimals import WideSum, is_wide
 from windowing.columns import ROWS
+from windowing.rows import not_finite
 
 _HALF = 32
 """Bits of the lower half of a 64-bit integer."""
@@ -85,7 +86,12 @@ def _build_total(i: Input) -> _Total:
     invertible = isinstance(i.type, INTEGERS)
     join = add if invertible else None
     part = Part(name, F.sum(i.value), F.sum, invertible=invertible, join=join)
-    return (part,), F.col(name), None
+    total = F.col(name)
+    if invertible:
+        return (part,), total, None
+    # The values are finite, so a sum that is not has left its type.
+    overflow = not_finite(total)
+    return (part,), F.when(~overflow, total), overflow
 
 
 def _build_total_of_longs(i: Input) -> _Total:

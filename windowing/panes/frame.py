@@ -20,7 +20,7 @@ from windowing.expressions.compile import compile_condition
 from windowing.grid.frame import start
 from windowing.grid.range import Range
 from windowing.panes.rule import Family
-from windowing.rows import column_named, is_infinite, read_double
+from windowing.rows import column_named, not_finite, read_double
 from windowing.spec.aggregate_description import Takes, describe_aggregate
 from windowing.spec.kinds import Aggregate
 from windowing.spec.pipeline import Pipeline, Source
@@ -140,11 +140,6 @@ def bad_value(aggregate: Aggregate, schema: T.StructType) -> dict[str, Column]:
         return {column: not_finite(value)}
     number = read_double(value)
     return {column: value.isNotNull() & (number.isNull() | not_finite(number))}
-
-
-def not_finite(value: Column) -> Column:
-    """True for NaN and both infinities."""
-    return F.isnan(value) | is_infinite(value)
 
 
 def _build_algebra(source: Source, aggregate: Aggregate, schema: T.StructType) -> Algebra:

@@ -12,8 +12,8 @@ from windowing.expressions.nested import have_values
 from windowing.grid.frame import choose_last
 from windowing.grid.rule import Span, local_spans
 from windowing.grid.zone import FIRST_US, LAST_US
-from windowing.panes.frame import bad_value, not_finite
-from windowing.rows import column_named
+from windowing.panes.frame import bad_value
+from windowing.rows import column_named, not_finite
 from windowing.source.rule import CHANGE, FEED
 from windowing.spec.description import describe_window
 from windowing.spec.duration import Duration

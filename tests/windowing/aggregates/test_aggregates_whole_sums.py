@@ -46,3 +46,22 @@ def test_sums_are_those_of_whole_numbers_or_null(spark: SparkSession) -> None:
         # Spark divides the nearest double by the number of values.
         assert average == (float(Decimal(whole)) / len(known) if known else None), groups[number]
     assert kinds == {True, False}
+
+
+def test_a_sum_of_doubles_that_leaves_its_type_is_lost(spark: SparkSession) -> None:
+    groups = [[1e308, 1e308], [1e308, -1e308, 1.0], [None], [-1e308, -1e308, 1e308, 1e308, 1e308]]
+    # Each value is a partial of its own, so infinities of both signs can come together.
+    rows = [(n, p, v) for n, group in enumerate(groups) for p, v in enumerate(group)]
+    events = spark.createDataFrame(rows, "number bigint, piece bigint, v double")
+    total = sum_of(Input("v", F.col("v"), T.DoubleType(), ()))
+    halves = events.groupBy("number", F.col("piece") < 2).agg(
+        *(part.lift.alias(part.name) for part in total.parts)
+    )
+    merged = halves.groupBy("number").agg(
+        *(part.merge(part.name).alias(part.name) for part in total.parts)
+    )
+    assert total.overflow is not None
+    found = merged.select("number", total.lower, total.overflow).orderBy("number").collect()
+    assert [tuple(row)[1:] for row in found] == [
+        (None, True), (1.0, False), (None, False), (None, True),
+    ]  # fmt: skip
