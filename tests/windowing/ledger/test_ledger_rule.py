@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windowing.ledger.counts import sum_entry_counts
-from windowing.ledger.history import LedgerHistory
+from windowing.ledger.history import LedgerHistory, find_ends_of_erasures, until_own_publication
 from windowing.ledger.period import Period, Reopening
 from windowing.ledger.rule import (
     BACKFILL_DONE,
@@ -344,3 +344,24 @@ def test_readers_see_a_version_since_the_first_publication_that_named_it() -> No
     first = story(publish(a=4)).find_first_shown("a")
     assert first is not None
     assert first[1] is None
+
+
+def test_an_erasure_owns_its_last_publication() -> None:
+    told = story(
+        LedgerEntry(PUBLISH),
+        LedgerEntry(ERASE_INTENT),
+        LedgerEntry(PUBLISH),
+        LedgerEntry(PUBLISH),
+        LedgerEntry(ERASE_DONE),
+        LedgerEntry(PUBLISH),
+        LedgerEntry(ERASE_INTENT),
+        LedgerEntry(ERASE_DONE),
+    )
+    assert find_ends_of_erasures(told) == {3: told.entries[4]}
+    assert until_own_publication(told) == told.until_step(5)
+
+
+def test_an_erasure_that_published_nothing_owns_no_publication() -> None:
+    told = story(LedgerEntry(PUBLISH), LedgerEntry(ERASE_INTENT), LedgerEntry(ERASE_DONE))
+    assert find_ends_of_erasures(told) == {}
+    assert until_own_publication(told) == told.until_step(0)
