@@ -46,7 +46,7 @@ def spark_session(app_name: str = "tidemark", **conf: str) -> SparkSession:
     The session is local, unless `spark.master` in `conf`, or without it `spark-submit`, or without
     that `SPARK_MASTER` in the environment, names a cluster. Under `spark-submit` its settings win
     over ours that are not in `conf` and that no result depends on. Where the environment names a
-    JVM that `start_jvm` of another process has started, the session is a new one in that JVM.
+    JVM that `start_java` of another process has started, the session is a new one in that JVM.
 
     Raises UsageError when a JAR is missing, or when JAVA_HOME names a directory without
     Java. The environment of this process stays as it is.
@@ -61,7 +61,7 @@ def spark_session(app_name: str = "tidemark", **conf: str) -> SparkSession:
         return builder.getOrCreate()
 
 
-def start_jvm() -> Jvm:
+def start_java() -> Jvm:
     """A JVM with the settings of `spark_session`, and no session yet.
 
     It ends when its standard input is closed, which happens when this process ends. Another process

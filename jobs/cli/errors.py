@@ -111,7 +111,7 @@ def _list_commands(context: click.Context) -> list[str]:
 
 def _says(error: Exception, condition: str) -> bool:
     """Whether an error of the JVM has a condition of Spark, as it is or as its first cause."""
-    if not is_from_jvm(error):
+    if not is_from_java(error):
         return False
     from windowing.storage.spark_internals import read_first_cause
 
@@ -124,7 +124,7 @@ def _find_host_problem(error: Exception) -> tuple[str, str] | None:
         text = error.strerror or ""
         # A stream of this process has no name, and nothing was begun that could be finished.
         return (f"{error.filename}: ", text) if error.filename and text in _REMEDIES else None
-    if not is_from_jvm(error):
+    if not is_from_java(error):
         return None
     from windowing.storage.spark_internals import read_first_cause
 
@@ -139,7 +139,7 @@ def _describe(error: Exception) -> str:
     Messages of the JVM may contain values of rows.
     """
     name = type(error).__name__
-    if not is_from_jvm(error):
+    if not is_from_java(error):
         lines = str(error).strip().splitlines() or [""]
         return _shorten(f"{name}: {lines[0]}")
     condition = _CONDITION.match(str(error))
@@ -152,7 +152,7 @@ def _describe(error: Exception) -> str:
     return java_class[1] if java_class else name
 
 
-def is_from_jvm(error: Exception) -> bool:
+def is_from_java(error: Exception) -> bool:
     """Whether the JVM has raised the error, or the bridge to it."""
     from_library = type(error).__module__.startswith(("pyspark", "py4j"))
     return from_library or hasattr(error, "java_exception")

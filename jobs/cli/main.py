@@ -36,7 +36,7 @@ from jobs.cli.reset import reset
 from jobs.cli.run import run
 from jobs.cli.setup import setup
 from jobs.cli.show import show
-from jobs.cli.spark import explain_ended_jvm
+from jobs.cli.spark import explain_ended_java
 from jobs.cli.state import state
 from jobs.cli.status import status
 from jobs.cli.test import check
@@ -94,7 +94,7 @@ class Tidemark(click.Group):
                 traceback.print_exception(error)
             if _follows_interrupt(error):
                 raise KeyboardInterrupt from error
-            raise (explain_ended_jvm(ctx, error) or explain_error(error)) from error
+            raise (explain_ended_java(ctx, error) or explain_error(error)) from error
 
 
 def _follows_interrupt(error: BaseException) -> bool:

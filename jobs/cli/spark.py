@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from jobs.cli.errors import Failure, is_from_jvm
+from jobs.cli.errors import Failure, is_from_java
 from jobs.cli.lock import probe_lock
 from jobs.cli.options import debugging
 from jobs.cli.task_log import tell_scheduler
@@ -83,7 +83,7 @@ def _start_session(profile: "Profile") -> "SparkSession":
         except PySparkRuntimeError as error:
             jvm_output.seek(0)
             printed = jvm_output.read().decode(errors="replace")
-            raise TidemarkError(_explain_no_jvm(printed)) from error
+            raise TidemarkError(_explain_no_java(printed)) from error
 
 
 def _make_session(profile: "Profile") -> "SparkSession":
@@ -95,7 +95,7 @@ def _make_session(profile: "Profile") -> "SparkSession":
         return spark_session(**{n: value for n, value in profile.items() if not is_chosen(n)})
 
 
-def _explain_no_jvm(printed: str) -> str:
+def _explain_no_java(printed: str) -> str:
     """Why there is no JVM, from what it or its launcher printed."""
     lines = [
         line.strip()
@@ -112,12 +112,12 @@ def _explain_no_jvm(printed: str) -> str:
     )
 
 
-def explain_ended_jvm(context: click.Context, error: Exception) -> Failure | None:
+def explain_ended_java(context: click.Context, error: Exception) -> Failure | None:
     """Why the JVM of the command has ended, where `error` follows from that; None where not."""
     output: IO[bytes] | None = context.meta.get(_JVM_OUTPUT)
-    if output is None or not (is_from_jvm(error) or isinstance(error, ConnectionError)):
+    if output is None or not (is_from_java(error) or isinstance(error, ConnectionError)):
         return None
-    status = _wait_for_jvm()
+    status = _wait_for_java()
     if status is None:
         return None
     output.seek(0)
@@ -132,11 +132,11 @@ def explain_ended_jvm(context: click.Context, error: Exception) -> Failure | Non
     return Failure(f"Spark's JVM ended {how} before the command had; run the command again", 1)
 
 
-def _wait_for_jvm() -> int | None:
+def _wait_for_java() -> int | None:
     """With what the JVM that this process has started ended; None where it runs."""
-    from windowing.storage.spark_internals import find_jvm
+    from windowing.storage.spark_internals import find_java
 
-    process = find_jvm()
+    process = find_java()
     if process is None:
         return None
     try:

@@ -72,32 +72,32 @@ class Engine:
     def __init__(
         self,
         listener: socket.socket,
-        warm_jvm: WarmJvm,
+        warm_java: WarmJvm,
         settings: Settings,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._listener, self._warm_jvm = listener, warm_jvm
+        self._listener, self._warm_java = listener, warm_java
         self._settings, self._clock = settings, clock
         self._events = selectors.DefaultSelector()
         self._process: CommandProcess | None = None
         self._client: socket.socket | None = None
         self._code: int | None = None
         self._is_warming = self._is_ending = False
-        self._commands = self._commands_of_jvm = 0
+        self._commands = self._commands_of_java = 0
         self._idle_since = clock()
 
     def serve(self) -> None:
         """Returns when the engine has ended, and what it kept with it."""
         self._events.register(self._listener, selectors.EVENT_READ, self._accept_client)
         try:
-            self._restart_jvm()
+            self._restart_java()
             while self._process or not self._is_ending:
                 self._await_events()
         finally:
             if self._process:
                 self._process.kill()
                 self._process.close()
-            self._warm_jvm.stop()
+            self._warm_java.stop()
 
     def _await_events(self) -> None:
         left = self._idle_since + self._settings.idle_seconds - self._clock()
@@ -110,15 +110,15 @@ class Engine:
             if key.fd in self._events.get_map():
                 key.data()
 
-    def _restart_jvm(self) -> None:
+    def _restart_java(self) -> None:
         """Ends the JVM, and starts and warms another."""
-        self._warm_jvm.stop()
-        self._warm_jvm.start()
-        self._commands_of_jvm = 0
+        self._warm_java.stop()
+        self._warm_java.start()
+        self._commands_of_java = 0
         self._is_warming = True
 
         def warm_up(_: socket.socket) -> int:
-            self._warm_jvm.warm_up()
+            self._warm_java.warm_up()
             return _KEEP_JVM
 
         self._watch(fork_command(warm_up))
@@ -164,10 +164,10 @@ class Engine:
             return {"answer": "other surroundings"}
         if self._process or self._is_ending:
             return {"answer": self._state()}
-        if not self._warm_jvm.is_up():
-            self._restart_jvm()
+        if not self._warm_java.is_up():
+            self._restart_java()
             return {"answer": self._state()}
-        return {"answer": "accepted", "process": self._warm_jvm.process_id()}
+        return {"answer": "accepted", "process": self._warm_java.process_id()}
 
     def _status(self) -> dict[str, Any]:
         return {
@@ -188,22 +188,22 @@ class Engine:
         return "ending" if self._is_ending else "idle"
 
     def _begin(self, connection: socket.socket, frame: Frame) -> None:
-        body, run_words = frame.body, self._warm_jvm.run_words
+        body, run_words = frame.body, self._warm_java.run_words
         command = Command(
             tuple(body["words"]), str(body["directory"]), body["environ"], frame.files
         )
 
         def work(reports: socket.socket) -> int:
             code = run_command(command, run_words, reports.fileno())
-            is_over = code in _EXPECTED_CODES and not self._warm_jvm.may_hold_lease()
+            is_over = code in _EXPECTED_CODES and not self._warm_java.may_hold_lease()
             send_frame(reports, {"exit": code, "over": is_over})
-            is_fit = is_over and self._warm_jvm.reset_after_command()
+            is_fit = is_over and self._warm_java.reset_after_command()
             return _KEEP_JVM if is_fit else _RESTART_JVM
 
         connection.settimeout(None)
         self._client, self._code = connection, None
         self._commands += 1
-        self._commands_of_jvm += 1
+        self._commands_of_java += 1
         self._watch(fork_command(work))
         self._events.register(connection, selectors.EVENT_READ, self._receive_from_client)
 
@@ -248,13 +248,13 @@ class Engine:
             self._events.register(self._listener, selectors.EVENT_READ, self._accept_client)
         if was_warming and status:
             raise TidemarkError("the engine's Spark could not be started")
-        must_restart = status != _KEEP_JVM or self._commands_of_jvm >= self._settings.most_commands
+        must_restart = status != _KEEP_JVM or self._commands_of_java >= self._settings.most_commands
         if must_restart:
             # What a command of another process may do next must find the lock free.
-            self._warm_jvm.stop()
+            self._warm_java.stop()
         self._answer_client({} if self._code is None else {"exit": self._code})
         if must_restart and not self._is_ending:
-            self._restart_jvm()
+            self._restart_java()
 
     def _answer_client(self, end: Mapping[str, Any]) -> None:
         if self._client:

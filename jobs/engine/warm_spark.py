@@ -13,7 +13,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from jobs.locking.lease_object import is_any_not_ended
-from jobs.session import Jvm, spark_session, start_jvm
+from jobs.session import Jvm, spark_session, start_java
 from windowing.errors import TidemarkError
 from windowing.storage import delta_log, spark_internals
 
@@ -40,7 +40,7 @@ class WarmSpark:
     def start(self) -> None:
         """Starts the JVM; raises TidemarkError where it does not start."""
         try:
-            self._warm = start_jvm()
+            self._warm = start_java()
         except PySparkRuntimeError as error:
             raise TidemarkError(
                 "Spark's JVM did not start; it needs Java 17 or newer on PATH or in JAVA_HOME; "

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from jobs.session import ARCHIVE, JVM, spark_session
-from windowing.storage.spark_internals import end_jvm
+from windowing.storage.spark_internals import end_java
 
 _SPEC: dict[str, Any] = {
     "name": "warm",
@@ -58,7 +58,7 @@ def _exercise_engine(lake: Path, draft: Path) -> None:
         rows.write.format("delta").mode("append").save(source)
         run(spark, load_pipeline(spec))
     # It dumps its classes when it ends.
-    end_jvm(spark, seconds=300)
+    end_java(spark, seconds=300)
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ class _Work:
         self.spark = spark_session("tests on S3", **_SETTINGS)
 
     def jvm(self) -> int:
-        found = spark_internals.find_jvm()
+        found = spark_internals.find_java()
         return 0 if found is None else found.pid
 
     def append(self, table: str, first: int, rows: int) -> int:

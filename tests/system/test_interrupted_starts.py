@@ -68,7 +68,7 @@ def list_group(process: "subprocess.Popen[str]") -> set[int]:
 
 
 @retry(retry=retry_if_result(bool), wait=wait_fixed(0.2), stop=stop_after_delay(30))
-def wait_for_jvm(process: "subprocess.Popen[str]") -> set[int]:
+def wait_for_java(process: "subprocess.Popen[str]") -> set[int]:
     """Waits until no process of its group is left, as the JVM ends when its input does."""
     return list_group(process)
 
@@ -77,4 +77,4 @@ def wait_for_jvm(process: "subprocess.Popen[str]") -> set[int]:
 def test_ctrl_c_during_the_start_of_a_session_is_an_interruption(moment: str, home: Path) -> None:
     process = begun(home, "tests.support.interrupted_start", moment, "run", "trips.yaml")
     assert ended(process) == INTERRUPTED
-    assert not wait_for_jvm(process)
+    assert not wait_for_java(process)

@@ -293,9 +293,9 @@ def end_what_hangs(lake: OperatedLake) -> None:
     with hanging(lake) as process:
         holder = read_holder(lake)
         assert holder == str(process.pid)
-        recipe = lake.recipe(*HANGS, PROCESS=holder, JVM=find_jvm(lake))
+        recipe = lake.recipe(*HANGS, PROCESS=holder, JVM=find_java(lake))
         next(recipe)
-        assert {holder, find_jvm(lake)} <= {*next(recipe).split()}
+        assert {holder, find_java(lake)} <= {*next(recipe).split()}
         next(recipe)
         assert process.wait(30) == -signal.SIGTERM
     wait_until_free(lake)
@@ -306,7 +306,7 @@ def end_a_jvm_that_hangs(lake: OperatedLake) -> None:
     """Later that night: the JVM does not even end with its process."""
     events = lake.land()
     with hanging(lake) as process:
-        holder, jvm = read_holder(lake), find_jvm(lake)
+        holder, jvm = read_holder(lake), find_java(lake)
         os.kill(int(jvm), signal.SIGSTOP)
         recipe = lake.recipe(*HANGS, PROCESS=holder, JVM=jvm)
         for _ in range(3):
@@ -354,7 +354,7 @@ def wait_until_free(lake: OperatedLake) -> None:
         assert time.monotonic() < deadline
 
 
-def find_jvm(lake: OperatedLake) -> str:
+def find_java(lake: OperatedLake) -> str:
     """The process that has the lock, as the first block of the recipe prints it."""
     printed = next(lake.recipe(*HANGS, PROCESS="", JVM=""))
     return printed.split()[4]

@@ -293,7 +293,7 @@ def read_first_cause(error: Exception) -> str:
         return ""
 
 
-def find_jvm() -> subprocess.Popen[bytes] | None:
+def find_java() -> subprocess.Popen[bytes] | None:
     """The JVM that this process has started; None where it has joined one or has none."""
     process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
     return process
@@ -301,7 +301,7 @@ def find_jvm() -> subprocess.Popen[bytes] | None:
 
 def find_jvm_process(spark: SparkSession) -> int:
     """The id of the process of the session's JVM."""
-    started = find_jvm()
+    started = find_java()
     if started is not None:
         return started.pid
     # One that this process has joined is asked, which takes some calls over the bridge.
@@ -309,7 +309,7 @@ def find_jvm_process(spark: SparkSession) -> int:
     return int(java.java.lang.ProcessHandle.current().pid())
 
 
-def end_jvm(spark: SparkSession, seconds: float) -> None:
+def end_java(spark: SparkSession, seconds: float) -> None:
     """Ends the session and its JVM, which has so many seconds to end."""
     gateway: Any = spark.sparkContext._gateway
     spark.stop()

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from jobs.session import Jvm, start_jvm
+from jobs.session import Jvm, start_java
 from jobs.sessions.jars import LOG_STORES
 from windowing.storage import gateway_variables, spark_internals
 
@@ -23,7 +23,7 @@ from windowing.storage import spark_internals
 joined = spark_internals.join_running_context()
 spark = SparkSession.builder.getOrCreate()
 first = SparkContext._gateway.gateway_property.pool.next_id
-print(joined, spark_internals.find_jvm_process(spark), first, spark_internals.find_jvm() is None)
+print(joined, spark_internals.find_jvm_process(spark), first, spark_internals.find_java() is None)
 if joined:
     spark.sql("create temporary view own as select 1")
     bindings = SparkContext._jvm.java.util.ArrayList
@@ -42,10 +42,10 @@ from pyspark.sql import SparkSession
 from windowing.storage import spark_internals
 
 spark = SparkSession.builder.master("local[1]").getOrCreate()
-jvm = spark_internals.find_jvm()
+jvm = spark_internals.find_java()
 assert jvm is not None and jvm.poll() is None
 assert spark_internals.find_jvm_process(spark) == jvm.pid
-spark_internals.end_jvm(spark, 60)
+spark_internals.end_java(spark, 60)
 print(jvm.poll())
 """
 LOADS = """
@@ -63,7 +63,7 @@ print(type(before).__name__, type(SparkContext._jvm.tidemark.Fence).__name__)
 @pytest.fixture(scope="module")
 def started(jvm: None) -> Iterator[Jvm]:
     """A JVM with no session yet."""
-    found = start_jvm()
+    found = start_java()
     yield found
     if found.process.stdin is not None:
         found.process.stdin.close()

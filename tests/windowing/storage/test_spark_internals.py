@@ -89,7 +89,7 @@ def test_the_first_cause_of_an_error_of_spark_is_read(spark: SparkSession) -> No
 
 def test_the_jvm_of_this_process_is_known(spark: SparkSession) -> None:
     assert spark_internals.has_context()
-    process = spark_internals.find_jvm()
+    process = spark_internals.find_java()
     assert process is not None
     assert process.poll() is None
 
