@@ -10,6 +10,8 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -24,7 +26,7 @@ from jobs.evidence.accepted_events import (
 from jobs.evidence.steps import tell_period, tell_step
 from jobs.read import explain_missing
 from jobs.sessions.exact_session import in_exact_session
-from jobs.show import Wanted, select_windows, show_refused
+from jobs.show import Wanted, of_keys, select_windows, show_refused
 from windowing.admit.outcomes import REFUSED_OUTCOMES
 from windowing.columns import END, START
 from windowing.errors import UsageError
@@ -46,9 +48,11 @@ from windowing.revisions.table import (
     Recorded,
     read_recorded,
 )
+from windowing.spec.description import describe_window
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 
+_BEGINS = "__begins"
 _MOST = 1_000_000
 """So many changes of the windows that are shown are read at most."""
 
@@ -143,7 +147,8 @@ def history(
     if missing is not None:
         return Histories(missing=missing, changed=changed)
     recorded = read_recorded(spark, pipeline, window.name)
-    rows, total = _choose(recorded, wanted, select_windows if events is None else _select_one)
+    select = select_windows if events is None else _select_one
+    rows, total = _choose(recorded, window, wanted, select)
     if events is not None and total > 1:
         raise UsageError(
             f"--events: {total:,} windows of {window.name} match, and events are told of one; "
@@ -170,23 +175,32 @@ def _select_one(rows: DataFrame, wanted: Wanted) -> DataFrame:
 
 
 def _choose(
-    recorded: Recorded, wanted: Wanted, select: Callable[[DataFrame, Wanted], DataFrame]
+    recorded: Recorded,
+    window: Window,
+    wanted: Wanted,
+    select: Callable[[DataFrame, Wanted], DataFrame],
 ) -> tuple[list[dict[str, Any]], int]:
     """All that is recorded of the first wanted windows that are selected, and how many there are.
 
     The rows are in order of their window, then of the version.
     """
-    all_rows = recorded.changes.unionByName(recorded.newest)
-    matching = select(all_rows, wanted)
-    begins = F.min(START)
-    windows = matching.groupBy(IDENTITY).agg(begins.alias("__begins"))
-    order = [F.col("__begins"), F.col(IDENTITY)]
+    of_keys_alone = of_keys(recorded.changes.unionByName(recorded.newest), wanted.keys)
+    windows = select(of_keys_alone, wanted).groupBy(IDENTITY).agg(F.min(START).alias(_BEGINS))
+    order = [F.col(_BEGINS), F.col(IDENTITY)]
     if wanted.newest_first:
         order = [column.desc() for column in order]
     first = windows.orderBy(*order).limit(wanted.limit)
-    chosen = all_rows.join(F.broadcast(first), IDENTITY)
-    in_order = chosen.orderBy(*order, VERSION, CHANGE).drop("__begins")
-    return records(in_order, _MOST), windows.count()
+    found = first.toArrow()
+    total = found.num_rows if found.num_rows < wanted.limit else windows.count()
+    chosen = of_keys_alone
+    if START in describe_window(window).identity and found.num_rows:
+        # Files of other times are not read.
+        begins = pc.min_max(found[_BEGINS].cast(pa.int64()))
+        low, high = (F.timestamp_micros(F.lit(begins[end].as_py())) for end in ("min", "max"))
+        chosen = chosen.where(F.col(START).between(low, high))
+    these = recorded.newest.sparkSession.createDataFrame(found, first.schema)
+    in_order = chosen.join(F.broadcast(these), IDENTITY).orderBy(*order, VERSION, CHANGE)
+    return records(in_order.drop(_BEGINS), _MOST), total
 
 
 def _tell_histories(

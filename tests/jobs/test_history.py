@@ -159,6 +159,20 @@ class Witness:
             assert describe(value.made_by) == each.made_by
             assert len(value.published) == self.count_published(named, n)
 
+    def check_first(self, most: int) -> None:
+        """The first windows, in both orders, have the histories that they have among all."""
+        for window in self.lab.windows:
+            chosen = self.lab.pipeline.window(window.name)
+            every = history(self.lab.spark, self.lab.pipeline, chosen, Wanted(limit=999))
+            starts = [place_of(each)[1] for each in every.windows]
+            assert len(starts) > most
+            assert starts == sorted(starts)
+            oldest, newest = every.windows[:most], every.windows[::-1][:most]
+            for first, newest_first in ((oldest, False), (newest, True)):
+                wanted = Wanted(newest_first=newest_first, limit=most)
+                found = history(self.lab.spark, self.lab.pipeline, chosen, wanted)
+                assert (found.windows, found.total) == (first, every.total)
+
     def check_events(self, named: Named) -> None:
         """The events of every value of one window are those that were seen."""
         name, (key, start) = named
@@ -354,6 +368,7 @@ def test_values_of_a_short_course_are_told(spark: SparkSession, tmp_path: Path) 
     course.publish()
     course.rollback()
     course.witness.check()
+    course.witness.check_first(2)
     course.check_some_events(2)
 
 
