@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Mapping
 
 from windowing.ledger.rule import LedgerEntry
+from windowing.spec import reserved
 
 BATCH_BYTES = "batch_bytes"
 """The count of bytes of the files of a batch that is one of several, by which its run is cut."""
-FIRST_START, LAST_START = ".first_start", ".last_start"
+FIRST_START, LAST_START = f".{reserved.FIRST_START}", f".{reserved.LAST_START}"
 """How the counts end that name the first and the last start of the rows of an output that changed.
 
 In microseconds. Of several counts together they are the first and the last of all.

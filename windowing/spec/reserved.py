@@ -48,7 +48,12 @@ FEED_COLUMNS = ("_change_type", "_commit_version", "_commit_timestamp")
 SOURCE_COLUMNS = ("judged_by",)
 """Columns that are added to those of the source, including computed ones, while it is read."""
 
-COUNTS = ("inserted", "updated", "deleted", "overflow", "empty")
+FIRST_START, LAST_START = "first_start", "last_start"
+"""The counts that name the first and the last start of the rows of an output that changed."""
+COUNTS = (
+    *("inserted", "updated", "deleted", "restated", "overflow", "empty"),
+    *(FIRST_START, LAST_START),
+)
 """What the ledger counts for each window, under the name {window}.{count}."""
 PUBLISHED = "published"
 """The directory of a pipeline that has its published tables."""

@@ -302,7 +302,10 @@ CASES: list[tuple[dict[str, Any], str, str]] = [
             "windows.partial",
             f"beside the window '{n}': the ledger counts rows of both as 'partial.{n}'; give one",
         )
-        for n in ("inserted", "updated", "deleted", "overflow", "empty")
+        for n in (
+            *("inserted", "updated", "deleted", "restated"),
+            *("overflow", "empty", "first_start", "last_start"),
+        )
     ],
     (
         {"windows/published": SESSION},
