@@ -23,6 +23,7 @@ from jobs.cli.options import (
     window_of,
     windows_options,
 )
+from jobs.cli.pipeline_argument import WINDOW
 from jobs.cli.spark import open_to_read
 from jobs.console import Printer
 from windowing.columns import END, REVISION, RUN, START
@@ -39,7 +40,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 @click.command()
 @common
-@click.argument("window")
+@click.argument("window", type=WINDOW, metavar="WINDOW")
 @key_option
 @click.option("--at", type=Instant(), help="Only windows that contain this time.")
 @windows_options

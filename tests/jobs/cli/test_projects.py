@@ -215,6 +215,8 @@ def test_a_shell_completes_pipelines_windows_and_targets() -> None:
     assert complete("show", "orders", "") == ["hourly", "busy"]
     assert complete("show", "pipelines/orders.yaml", "h") == ["hourly"]
     assert complete("state", "orders", "--window", "b") == ["busy"]
+    assert complete("history", "orders", "b") == ["busy"]
+    assert complete("restatements", "orders", "h") == ["hourly"]
     assert complete("run", "orders", "--target", "p") == ["prod"]
     assert complete("show", "nothing", "") == []
 
