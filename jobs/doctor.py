@@ -42,7 +42,7 @@ class Repaired:
 
 @in_exact_session
 def recover(spark: SparkSession, pipeline: Pipeline) -> Repaired:
-    """Rebuilds the pointer from the ledger where it is newer than that.
+    """Rebuilds the pointer from the ledger where it is newer than that, or was edited.
 
     Nothing is done where nothing is found. Raises StateRefused for a finding that the ledger can't
     repair.

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from windowing.spec.pipeline import Pipeline
 
 
-@click.command()
+@click.command(short_help="Rebuild `_published.json` from the ledger.")
 @common
 def recover(pipeline: "Pipeline", *, printer: Printer) -> None:
-    """Rebuild a `_published.json` that is newer than the ledger.
+    """Rebuild a `_published.json` that is newer than the ledger, or was edited.
 
     It then names again what the ledger has published. Exit 4, and a message that says what to do,
     if the ledger isn't enough.

@@ -9,6 +9,9 @@ ROOT = Path(__file__).parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 LINK = re.compile(r"(?<!`)\[[^\]]+\]\(([^)\s]+)\)")
 PLACE = re.compile(r"`((?:bench|bin|dags|docs|expectations|jobs|tests|windowing)/[a-z\d_./-]+)`")
+FOLDERS = "bench|bin|dags|docker|docs|expectations|jobs|pipelines|tests|windowing"
+TYPED = re.compile(rf"(?<![\w./$-])((?:{FOLDERS})/[\w./-]*\w)")
+"""A path of the repository that a reader types; those of other directories have more before it."""
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
@@ -59,6 +62,22 @@ def test_every_page_is_reached_from_the_readme() -> None:
         seen |= near
         new += near
     assert not {page for page in PAGES if "adr" not in page.parts} - seen
+
+
+def find_missing(page: str) -> list[str]:
+    """The paths of the repository in the code blocks of a page where nothing is."""
+    typed = {path for block in FENCE.findall(page) for path in TYPED.findall(block)}
+    return sorted(path for path in typed if not (ROOT / path).exists())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_paths_that_a_reader_types_are_there(page: Path) -> None:
+    assert find_missing(page.read_text()) == []
+
+
+def test_a_path_that_is_not_there_is_found() -> None:
+    block = "```bash\nrun pipelines/departures.yaml build/jobs/a pipelines/none.yaml\n```\n"
+    assert find_missing(f"`jobs/none.py`\n\n{block}") == ["pipelines/none.yaml"]
 
 
 @pytest.mark.skipif(
