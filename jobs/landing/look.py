@@ -100,11 +100,9 @@ def _refuse_standing(source: Location, record: Record, committed: int, standing:
             "FILES_FORGOTTEN", f"{counts}, so files would be taken twice; restore the record"
         )
     if standing is Standing.TABLE_BEHIND:
-        raise StateRefused(
-            "ROWS_LOST",
-            f"{counts}, so rows are missing; restore the table, or delete {home} to take every "
-            "file of the folder again",
-        )
+        # Of a table that has batches left, files would be taken twice without the record.
+        other = "" if committed else f", or delete {home} to take every file of the folder again"
+        raise StateRefused("ROWS_LOST", f"{counts}, so rows are missing; restore the table{other}")
 
 
 def check_columns(files: Files) -> None:

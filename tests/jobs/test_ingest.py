@@ -207,8 +207,24 @@ def test_a_record_or_a_table_that_was_lost_is_refused(spark: SparkSession, tmp_p
     (tmp_path / "kept").rename(home)
     log = home.parent / "_delta_log"
     log.rename(tmp_path / "log")
-    with pytest.raises(StateRefused, match="ROWS_LOST"):
+    with pytest.raises(StateRefused, match=r"ROWS_LOST.*or delete .* to take every file"):
         find_nothing_new(drop.pipeline)
+
+
+def test_a_table_that_has_lost_a_part_is_to_be_restored(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    drop = DropFolder(tmp_path)
+    for name in ("1.csv", "2.csv", "3.csv"):
+        drop.land(name, DAY)
+        drop.take(spark)
+    log = home_of(drop.pipeline.source.table).local.parent / "_delta_log"
+    for commit in sorted(log.glob("*.json"))[-2:]:
+        for file in log.glob(f"*{commit.stem}.*"):
+            file.unlink()
+    with pytest.raises(StateRefused, match="ROWS_LOST") as refused:
+        find_nothing_new(drop.pipeline)
+    assert str(refused.value).endswith("rows are missing; restore the table")
 
 
 def test_others_of_the_folder_are_passed_over_and_named(
