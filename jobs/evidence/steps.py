@@ -5,7 +5,7 @@ from windowing.revisions.rule import Period, Step
 
 
 def tell_step(step: Step) -> dict[str, object]:
-    """What a step was, and when it began."""
+    """What a step was, and when it was recorded as finished."""
     return {
         "cause": str(step.cause),
         "run": step.run,

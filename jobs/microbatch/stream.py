@@ -215,8 +215,11 @@ class Run:
         else:
             note = note_of_touched(batch, read, touched, self.past, self.following)
         crashpoint("batch.processed")
-        versions = self._read_versions()
-        self._record_steps(replace(intent, step=DONE, counts=counts, versions=versions, note=note))
+        versions = known_versions(self.pipeline)
+        # The intent may be as late as the source's writer said, whose clock may be ahead.
+        ended_us = max(intent.at or 0, micros(datetime.now(UTC)))
+        done = replace(intent, step=DONE, at=ended_us, counts=counts, versions=versions, note=note)
+        self._record_steps(done)
         crashpoint("batch.done")
         if self.bound is not None:
             # Spark deletes what a batch has shuffled and pinned once nothing refers to it.
@@ -309,7 +312,7 @@ class Run:
             None,
             counts=counts,
             watermark_out=after,
-            versions=self._read_versions(),
+            versions=known_versions(self.pipeline),
             arrival=arrival,
         )
         record_watermark(self.pipeline, self.number, closed, find_highest_time(done))
@@ -392,9 +395,6 @@ class Run:
             table = self.pipeline.source.table
             self._written[version] = delta_log.committed(self.spark, table, version) or 0
         return self._written[version]
-
-    def _read_versions(self) -> dict[str, int]:
-        return known_versions(self.pipeline)
 
     def _record_steps(self, *entries: LedgerEntry) -> None:
         self.past = record_entries(self.pipeline, self.past, entries)

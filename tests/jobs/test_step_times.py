@@ -14,10 +14,11 @@ from tests.support.long_lived_pipeline import BASE, MINUTE
 from tests.support.pipeline_under_test import FEW, Lab
 from tests.support.rare_cases import quick_and_rare
 from windowing.grid.zone import micros
-from windowing.ledger.rule import LedgerEntry
+from windowing.ledger.rule import CLOSE, DONE, INTENT, LedgerEntry
 from windowing.ledger.table import read_history
 from windowing.panes.rule import NO_BATCH
 from windowing.panes.table import Stamp
+from windowing.report.table import read_facts
 
 HOURLY = Tumbling("hourly", 60 * MINUTE)
 
@@ -60,6 +61,16 @@ def test_a_step_ends_when_it_has_ended(step: str, lab: Lab) -> None:
     intent, done = (newest_of(lab, f"{step}_{which}") for which in ("intent", "done"))
     assert intent.at < done.at
     assert began_us < done.at <= ended_us
+
+
+def test_a_batch_ends_after_its_begin_and_before_the_end_of_its_run(lab: Lab) -> None:
+    of_run = [entry for entry in read_history(lab.pipeline).entries if entry.run == 1]
+    intent, done, closed = (
+        next(entry for entry in of_run if entry.step == step) for step in (INTENT, DONE, CLOSE)
+    )
+    assert intent.at < done.at <= closed.at
+    told = read_facts(lab.pipeline, lambda: lab.spark).runs[0]
+    assert (told.updated_us, told.ended_us) == (done.at, closed.at)
 
 
 def newest_of(lab: Lab, step: str) -> LedgerEntry:

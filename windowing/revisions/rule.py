@@ -79,7 +79,7 @@ class Period:
 
 @dataclass(frozen=True)
 class Step:
-    """A step of the ledger as the cause of a value; `at` is when it began.
+    """A step of the ledger as the cause of a value; `at` is when it was recorded as finished.
 
     `run` is the run that it was, or the newest one before it. `reprocessed` is the range of event
     time of a backfill. `seq` is the number of the entry with which it ended.
@@ -236,7 +236,7 @@ def list_versions_of_runs(past: LedgerHistory, window: str) -> Iterator[tuple[in
 
 
 def find_version_at(past: LedgerHistory, window: str, at_us: int) -> int:
-    """The newest version of the output that a step has made which began by then; -1 before one."""
+    """The newest version of the output that a step has made which had ended by then, or -1."""
     entries = _list_writing(past, window)
     made = [e.versions[window] for e in entries if e.at is not None and e.at <= at_us]
     return max(made, default=-1)

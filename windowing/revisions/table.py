@@ -119,7 +119,7 @@ def keep_revisions(spark: SparkSession, pipeline: Pipeline) -> None:
 def forget_revisions(
     spark: SparkSession, pipeline: Pipeline, past: LedgerHistory, until_us: int
 ) -> int:
-    """Deletes what rows were before a change that a step has made which began by then.
+    """Deletes what rows were before a change that a step has made which had ended by then.
 
     What was changed later is told on, also of the same row. Returns how many changes were deleted.
     """

@@ -81,7 +81,7 @@ def test_the_first_step_that_names_a_version_or_a_later_one_made_it() -> None:
     assert runs == [0, 0, 1, 1, 1, 2]
 
 
-def test_the_newest_version_of_a_time_is_that_of_the_last_step_that_had_begun() -> None:
+def test_the_newest_version_of_a_time_is_that_of_the_last_step_that_had_ended() -> None:
     past = ledger((DONE, 2), (PUBLISH, 9), (BACKFILL_DONE, 3), (DONE, 3), (MAINTAIN_DONE, 4))
     assert [find_version_at(past, "hourly", at) for at in range(-1, 6)] == [-1, 2, 2, 3, 3, 4, 4]
 
