@@ -133,10 +133,8 @@ def _list(pipeline: "Pipeline", printer: Printer) -> None:
     found = list_publications(pipeline)
     rows = []
     for each in found.found:
-        again = "" if each.rolled_back_to is None else f" to {each.rolled_back_to}"
-        why = f"{each.cause}{again}" + (f": {each.reason}" if each.reason else "")
         outputs = ", ".join(f"{name} v{version}" for name, version in each.outputs.items())
-        rows.append([each.number, each.at, each.run, each.watermark, outputs, why])
+        rows.append([each.number, each.at, each.run, each.watermark, outputs, each.why])
     if rows:
         columns = ["publication", "at", "run", "watermark", "outputs", "why"]
         printer.table(columns, rows, f"{pipeline.name}, publications")

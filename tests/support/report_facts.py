@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from windowing.grid.zone import micros
+from windowing.grid.zone import micros, moment
 from windowing.report.ages import count_ages
 from windowing.report.alarms import Alarm, Raised
 from windowing.report.facts import (
@@ -23,6 +23,7 @@ from windowing.report.facts import (
     Validated,
     Was,
 )
+from windowing.report.publications import ACCEPTED, VALIDATED, PastPublication
 from windowing.report.rows import Refused, Rows
 from windowing.report.rule import Changed
 from windowing.spec.duration import DAY, HOUR, MINUTE, SECOND
@@ -81,6 +82,13 @@ def make_validation(number: int, failing: str) -> Validated:
     return Validated(number, 7 * number, BEGUN_US + number * 6 * HOUR + HOUR, tuple(checks))
 
 
+def make_publication(
+    run: int, at_us: int, cause: str, reason: str | None = None, to: int | None = None
+) -> PastPublication:
+    """The publication of a run, whose number is 7 for each run."""
+    return PastPublication(7 * run, moment(at_us), run, None, {}, cause, reason, to)
+
+
 def make_shape(rows: int) -> Shape:
     """Hours in which as many rows begin as shops were open."""
     starts = tuple(BEGUN_US + hour * HOUR for hour in range(48))
@@ -124,8 +132,11 @@ FACTS = Facts(
         make_validation(28, "rows_add_up"),
     ),
     publishings=(
-        Publishing(1, BEGUN_US + 7 * HOUR, "the till was broken"),
-        Publishing(27, BEGUN_US + 20 * DAY, held=("daily",)),
+        Publishing(
+            make_publication(1, BEGUN_US + 7 * HOUR, ACCEPTED, "the till was broken"),
+            "the till was broken",
+        ),
+        Publishing(make_publication(27, BEGUN_US + 20 * DAY, VALIDATED), held=("daily",)),
     ),
     alarms=(Raised(3, 9, Alarm("quarantined", "9 of 12 rows were quarantined", 9, holds=True)),),
     lateness=LATENESS,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from windowing.report.ages import Ages
 from windowing.report.alarms import Raised
+from windowing.report.publications import PastPublication
 from windowing.report.rows import Refused, Rows
 from windowing.report.rule import Changed
 from windowing.source.commits import subtract
@@ -227,10 +228,12 @@ class Validated:
 
 @dataclass(frozen=True)
 class Publishing:
-    """One publication: the reason given where expectations failed, and the outputs held back."""
+    """One publication as it is told, why readers see what had failed, and the outputs held back.
 
-    run: int | None
-    at_us: int | None
+    A rollback and an erasure show on what an earlier publication has `accepted`.
+    """
+
+    told: PastPublication
     accepted: str | None = None
     held: tuple[str, ...] = ()
 

@@ -51,6 +51,12 @@ class PastPublication:
     rolled_back_to: int | None = None
     changed_days: Mapping[str, Days] | None = None
 
+    @property
+    def why(self) -> str:
+        """The cause in words, with the reason that was given."""
+        to = "" if self.rolled_back_to is None else f" to {self.rolled_back_to}"
+        return f"{self.cause}{to}" + (f": {self.reason}" if self.reason else "")
+
     def as_json(self) -> dict[str, object]:
         """The publication as plain JSON values; times are ISO 8601 in UTC."""
         return {"publication": self.number, **plain_fields(self, "number")}

@@ -236,12 +236,17 @@ def _find_shown_watermark(pipeline: Pipeline, past: LedgerHistory) -> int | None
 
 
 def _list_held(pipeline: Pipeline, past: LedgerHistory) -> tuple[str, ...]:
-    """The outputs that the newest publication has not brought to its run."""
+    """The outputs that the newest publication has not brought to its run.
+
+    One that a rollback has left as it was shows a newer run, and is not held.
+    """
     published = past.published
     if published is None:
         return ()
     shown = {window.name: past.run_shown(window.name) for window in pipeline.windows}
-    return tuple(name for name, run in shown.items() if run not in (None, published.run))
+    return tuple(
+        name for name, run in shown.items() if run is not None and run < (published.run or 0)
+    )
 
 
 def _list_unseen(pipeline: Pipeline, past: LedgerHistory) -> tuple[str, ...]:

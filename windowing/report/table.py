@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from windowing.admit.outcomes import REFUSED
-from windowing.ledger.acceptance import parse_note
+from windowing.ledger.acceptance import parse_note, parse_rollback
 from windowing.ledger.evolved import OF_ERASURE
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.nulls import read_null_counts
@@ -47,6 +47,7 @@ from windowing.report.facts import (
     Validated,
 )
 from windowing.report.kept_rows import Asked, RowReader, read_lateness, read_revisions
+from windowing.report.publications import list_publications
 from windowing.report.rule import Changed, read_changed
 from windowing.report.text import describe_range, list_open_steps
 from windowing.spec.description import describe_window
@@ -173,15 +174,34 @@ def _list_backfills(pipeline: Pipeline, past: LedgerHistory) -> tuple[Backfilled
 
 
 def _list_publishings(pipeline: Pipeline, past: LedgerHistory) -> tuple[Publishing, ...]:
+    told = {each.number: each for each in list_publications(past, pipeline.windows)}
     names = [window.name for window in pipeline.windows]
+    outputs: dict[int | None, set[str]] = {}
     found = []
     for entry in past.entries:
-        if entry.step == PUBLISH:
-            held = tuple(name for name in names if f"{RUN_OF}{name}" in entry.counts)
+        if entry.step in FINISHED:
+            outputs[entry.run] = {*entry.versions}
+        elif entry.step == PUBLISH:
+            filled = outputs.get(entry.run, set())
+            held = tuple(name for name in names if _is_held(entry, name, filled))
             acceptance = parse_note(entry.note)
             reason = None if acceptance is None else acceptance.reason
-            found.append(Publishing(entry.run, entry.at, reason, held))
+            found.append(Publishing(told[entry.seq], reason, held))
     return tuple(found)
+
+
+def _is_held(publication: LedgerEntry, output: str, filled: set[str]) -> bool:
+    """Whether a publication has held an output back; `filled` are those that its run had filled.
+
+    What a rollback has kept is of the run that it shows, or of a newer one.
+    """
+    newest = publication.run or 0
+    run = publication.counts.get(f"{RUN_OF}{output}")
+    if run is None:
+        return output in filled - publication.versions.keys()
+    if parse_rollback(publication.note) is None:
+        return run <= newest
+    return run < newest
 
 
 def _read_runs(pipeline: Pipeline, past: LedgerHistory) -> tuple[Ran, ...]:

@@ -88,7 +88,7 @@ def _list_cards(facts: Facts, now: datetime) -> tuple[tuple[str, str], ...]:
     behind = NONE
     if facts.watermark_us is not None:
         behind = describe_age(micros(now) - facts.watermark_us)
-    seen = NONE if facts.published is None else cell(facts.published.run)
+    seen = NONE if facts.published is None else cell(facts.published.told.run)
     cards = [
         ("watermark", instant_us(facts.watermark_us)),
         ("lag of the watermark", behind),

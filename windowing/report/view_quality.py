@@ -7,6 +7,7 @@ from typing import Any
 from windowing.columns import END, START
 from windowing.report.charts import Series, draw_bars
 from windowing.report.facts import Check, Facts, FailingRows, Validated
+from windowing.report.publications import VALIDATED
 from windowing.report.section import (
     TABLED,
     Cell,
@@ -50,17 +51,18 @@ def show_quality(facts: Facts, docs: str | None) -> Section:
 
 
 def show_publishings(facts: Facts) -> Section:
-    """The newest publications, and why those were made that expectations had failed."""
+    """The newest publications, why each was made, and what it held back."""
     columns = (
-        Column("run", "n"),
+        *numbers("publication", "run"),
         Column("at"),
-        Column("accepted because", "long"),
+        Column("why", "long"),
         Column("held back", "long"),
     )
     rows = []
     for each in facts.publishings[::-1][:TABLED]:
-        reason = Cell("-") if each.accepted is None else Cell(each.accepted, "warn")
-        rows.append((each.run, instant_us(each.at_us), reason, ", ".join(each.held)))
+        told = each.told
+        why = Cell(told.why, "" if told.cause == VALIDATED else "warn")
+        rows.append((told.number, told.run, told.at, why, ", ".join(each.held)))
     table = make_table("publications, newest first", columns, rows)
     text = "" if rows else "nothing is published yet"
     return Section("publications", "Publications", (Part(text=text, table=table),))

@@ -46,7 +46,7 @@ def show_outputs(facts: Facts) -> Section:
     rows = [(o.name, o.kind, o.rows, o.version, _published_cell(o)) for o in facts.outputs]
     text = "nothing is published yet"
     if facts.published is not None:
-        text = f"published: run {facts.published.run}"
+        text = f"published: run {facts.published.told.run}"
         if facts.published.accepted is not None:
             text += f", although expectations failed: {facts.published.accepted}"
     parts = [Part(text=text, table=make_table("outputs", columns, rows))]

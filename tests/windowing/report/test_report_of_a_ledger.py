@@ -14,11 +14,13 @@ from jobs.report import report
 from tests.support.report_facts import BEGUN_US, MADE, PIPELINE
 from tests.support.report_page import ReadPage, read_page
 from windowing.grid.zone import moment
-from windowing.ledger.acceptance import Acceptance
+from windowing.ledger.acceptance import Acceptance, Rollback
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import (
     CLOSE,
     DONE,
+    ERASE_DONE,
+    ERASE_INTENT,
     INTENT,
     MAX_TIME,
     MIN_TIME,
@@ -240,11 +242,87 @@ def test_readers_see_a_run_since_all_outputs_show_it_or_a_later_one(
 def test_a_reason_of_a_publication_is_shown_after_later_ones_too(pipeline: Pipeline) -> None:
     (row,) = page_of(pipeline).tables["publications, newest first"]
     assert row == {
+        "publication": "4",
         "run": "1",
         "at": "2026-01-01 01:01:11Z",
-        "accepted because": "the till was broken",
+        "why": "accepted: the till was broken",
         "held back": "daily",
     }
+
+
+OF_RUN_1 = {"hourly": 1, "daily": 1}
+OF_RUN_2 = {"hourly": 2, "daily": 2}
+ROLLBACK = Rollback(0, "wrong fares").as_note(None)
+
+
+@pytest.mark.parametrize(
+    ("entries", "held"),
+    [
+        pytest.param(
+            [close(1, **OF_RUN_1), publish(1, 60, {"hourly": 1})],
+            ("daily",),
+            id="one that was never shown",
+        ),
+        pytest.param(
+            [close(1, hourly=1), publish(1, 60, {"hourly": 1})], (), id="one that was not there"
+        ),
+        pytest.param(
+            [close(2, **OF_RUN_2), publish(2, 60, {"hourly": 2, "daily": 1}, daily=1)],
+            ("daily",),
+            id="one of an older run",
+        ),
+        pytest.param(
+            [close(2, **OF_RUN_2), publish(2, 60, {"hourly": 3, "daily": 2}, daily=2)],
+            ("daily",),
+            id="one that a backfill after the run has broken",
+        ),
+        pytest.param(
+            [
+                close(1, hourly=1),
+                close(2, **OF_RUN_2),
+                replace(publish(1, 60, {"hourly": 1, "daily": 2}, daily=2), note=ROLLBACK),
+            ],
+            (),
+            id="a rollback has kept a newer one",
+        ),
+    ],
+)
+def test_an_output_is_held_back_where_a_run_has_filled_it_and_readers_see_less(
+    pipeline: Pipeline,
+    monkeypatch: pytest.MonkeyPatch,
+    entries: list[LedgerEntry],
+    held: tuple[str, ...],
+) -> None:
+    (found,) = read_of(pipeline, entries, monkeypatch).publishings
+    assert found.held == held
+
+
+def test_a_rollback_and_an_erasure_repeat_no_reason_as_theirs(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accepted = Acceptance("the till was broken")
+    again = Rollback(1, "wrong fares").as_note(accepted)
+    entries = [
+        close(1, **OF_RUN_1),
+        replace(publish(1, 60, OF_RUN_1), note=accepted.as_note()),
+        close(2, **OF_RUN_2),
+        publish(2, 70, OF_RUN_2),
+        replace(publish(1, 80, OF_RUN_1), note=again),
+        LedgerEntry(ERASE_INTENT, run=2),
+        replace(publish(1, 90, OF_RUN_1), note=again),
+        LedgerEntry(ERASE_DONE, run=2, versions=OF_RUN_1),
+    ]
+    numbered = [replace(entry, seq=seq) for seq, entry in enumerate(entries)]
+    found = read_of(pipeline, numbered, monkeypatch).publishings
+    assert [each.told.why for each in found] == [
+        "accepted: the till was broken",
+        "validated",
+        "rollback to 1: wrong fares",
+        "erasure",
+    ]
+    assert [each.accepted for each in found] == [
+        *("the till was broken", None, "the till was broken", "the till was broken"),
+    ]
 
 
 def test_expectations_have_the_verdicts_of_each_validation(pipeline: Pipeline) -> None:

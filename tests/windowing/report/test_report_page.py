@@ -8,13 +8,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.report_facts import FACTS, HOSTILE, MADE, PIPELINE, SAMPLES, SECRET, make_run
+from tests.support.report_facts import (
+    FACTS,
+    HOSTILE,
+    MADE,
+    PIPELINE,
+    SAMPLES,
+    SECRET,
+    make_publication,
+    make_run,
+)
 from tests.support.report_page import ReadPage, read_page
 from windowing.ledger.rule import COUNTS
 from windowing.report.ages import count_ages
 from windowing.report.alarms import Alarm, Raised
 from windowing.report.facts import Facts, Publishing, Ran, Refusal, Revisions
 from windowing.report.page import LIBRARY, render_page
+from windowing.report.publications import ACCEPTED, ERASURE, ROLLBACK
 from windowing.report.rule import Changed
 from windowing.report.section import Cell, Chart, Part, Section, View
 from windowing.report.view import view_facts
@@ -40,11 +50,21 @@ def test_a_publication_says_why_it_was_made_although_expectations_failed() -> No
     page = page_of(FACTS)
     assert "although expectations" not in page.sections["outputs"].text
     rows = page.tables["publications, newest first"]
-    assert [row["accepted because"] for row in rows] == ["-", "the till was broken"]
+    assert [row["why"] for row in rows] == ["validated", "accepted: the till was broken"]
+    assert [row["publication"] for row in rows] == ["189", "7"]
     assert [row["held back"] for row in rows] == ["daily", "-"]
-    accepted = replace(FACTS, publishings=(Publishing(2, 0, "a <storm>"),))
-    told = "published: run 2, although expectations failed: a <storm>"
-    assert told in page_of(accepted).sections["outputs"].text
+    told = make_publication(2, 0, ACCEPTED, "a <storm>")
+    accepted = replace(FACTS, publishings=(Publishing(told, "a <storm>"),))
+    said = "published: run 2, although expectations failed: a <storm>"
+    assert said in page_of(accepted).sections["outputs"].text
+
+
+def test_a_rollback_and_an_erasure_say_what_they_are_and_not_an_older_reason() -> None:
+    rollback = make_publication(1, 0, ROLLBACK, "wrong fares", 7)
+    erasure = make_publication(1, 1, ERASURE)
+    found = tuple(Publishing(told, "the till was broken") for told in (rollback, erasure))
+    rows = page_of(replace(FACTS, publishings=found)).tables["publications, newest first"]
+    assert [row["why"] for row in rows] == ["erasure", "rollback to 7: wrong fares"]
 
 
 def test_quality_leads_to_the_data_docs_that_are_there() -> None:

@@ -123,6 +123,13 @@ def test_an_output_that_is_held_back_is_as_old_as_its_run() -> None:
     assert "held: readers see an older version of busy" in found.reasons
 
 
+def test_an_output_that_a_rollback_has_left_at_a_newer_run_is_not_held() -> None:
+    past = ledger(*ran(1, -60), published(1, -59), *ran(2, -5), published(1, -4, busy=2))
+    found = stands(past, 0)
+    assert (found.published_run, found.held, found.shown_lag_seconds) == (1, (), 3600)
+    assert not any(reason.startswith("held") for reason in found.reasons)
+
+
 def test_a_window_that_no_run_has_filled_is_new_and_not_held() -> None:
     of_two = replace(PIPELINE, windows=PIPELINE.windows[:2])
     past = ledger(*ran(1, -60), published(1, -59))
