@@ -7,6 +7,7 @@ of `Revised`, which are read where someone asks for them.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from windowing.admit.outcomes import PARTIAL
 from windowing.report.ages import Ages
 from windowing.report.alarms import Raised
 from windowing.report.publications import PastPublication
@@ -171,6 +172,16 @@ class Refusal:
     reason: str
     rows: int
     resolved: int
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the rows were accepted, and late for some of their windows alone."""
+        return self.outcome == PARTIAL
+
+    @property
+    def unresolved(self) -> int:
+        """How many no backfill has taken in."""
+        return self.rows - self.resolved
 
 
 @dataclass(frozen=True)

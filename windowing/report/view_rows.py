@@ -15,7 +15,7 @@ from windowing.report.charts import (
     label_apart,
     to_time,
 )
-from windowing.report.facts import Facts, Lateness, Output, Revised, Revisions, Shape, Was
+from windowing.report.facts import Facts, Lateness, Output, Refusal, Revised, Revisions, Shape, Was
 from windowing.report.rows import Refused
 from windowing.report.section import (
     DRAWN,
@@ -98,26 +98,40 @@ def show_corrections(facts: Facts) -> Section:
 
 
 def show_refusals(facts: Facts) -> Section:
-    """Why rows were refused, and some of them where they were asked for."""
+    """Why rows were refused, and some of them where they were asked for.
+
+    Rows that were late for some of their windows were accepted, and are told apart.
+    """
     title = ("refused", "Refused rows")
-    columns = (Column("outcome"), Column("reason", "long"), *numbers("rows", "accepted later"))
-    rows = [(r.outcome, r.reason, r.rows, r.resolved) for r in facts.refusals]
-    if not rows:
+    if not facts.refusals:
         return Section(*title, (Part(text="none"),))
-    most = sorted(facts.refusals, key=lambda each: -each.rows)[:_MOST_REASONS]
-    labels = label_apart(f"{each.outcome}: {each.reason}" for each in most)
-    series = [
-        Series("refused", [each.rows - each.resolved for each in most]),
-        Series("accepted later", [each.resolved for each in most]),
-    ]
-    total = count(sum(each.rows for each in facts.refusals), "refused row")
-    label = f"{total} by reason, the {len(most)} most frequent reasons."
-    chart = Chart("reasons", label, draw_rows(labels, series, "rows"))
-    table = make_table("refused rows by reason", columns, rows)
-    parts = [Part(chart=chart, table=table)]
+    parts = [_show_reasons(facts.refusals)]
     if facts.samples is not None:
         parts.append(_show_refused_rows(facts, facts.samples.refused))
     return Section(*title, tuple(parts))
+
+
+def _show_reasons(refusals: Sequence[Refusal]) -> Part:
+    """How many rows were refused by reason, and how many were late for some windows alone."""
+    most = sorted(refusals, key=lambda each: -each.rows)[:_MOST_REASONS]
+    labels = label_apart(f"{each.outcome}: {each.reason}" for each in most)
+    series = [
+        Series("refused", [0 if each.is_partial else each.unresolved for each in most]),
+        Series("accepted later", [each.resolved for each in most]),
+    ]
+    partial = sum(each.rows for each in refusals if each.is_partial)
+    total = count(sum(each.rows for each in refusals) - partial, "refused row")
+    text = ""
+    if partial:
+        missed = [each.unresolved if each.is_partial else 0 for each in most]
+        series.append(Series("accepted, late for some windows", missed))
+        total += f" and {count(partial, 'partly late row')}"
+        text = "Rows whose outcome is partial were accepted, and late for some of their windows."
+    label = f"{total} by reason, the {len(most)} most frequent reasons."
+    chart = Chart("reasons", label, draw_rows(labels, series, "rows"))
+    columns = (Column("outcome"), Column("reason", "long"), *numbers("rows", "accepted later"))
+    rows = [(each.outcome, each.reason, each.rows, each.resolved) for each in refusals]
+    return Part(text=text, chart=chart, table=make_table("refused rows by reason", columns, rows))
 
 
 def show_lost_values(facts: Facts) -> Section:

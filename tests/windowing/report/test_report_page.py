@@ -227,6 +227,32 @@ def test_reasons_that_begin_alike_have_a_bar_each() -> None:
     assert len({*labels}) == len(labels) == 3
 
 
+def test_rows_that_were_late_for_some_windows_are_accepted_and_not_refused() -> None:
+    refusals = (
+        Refusal("late", "window closed", 41, 12),
+        Refusal("partial", "late for daily", 50, 20),
+    )
+    page = page_of(replace(FACTS, refusals=refusals))
+    drawn = {each["name"]: each["x"] for each in page.figures["reasons"]["data"]}
+    assert page.figures["reasons"]["data"][0]["y"] == [
+        "partial: late for daily",
+        "late: window closed",
+    ]
+    assert drawn == {
+        "refused": [0, 29],
+        "accepted later": [20, 12],
+        "accepted, late for some windows": [30, 0],
+    }
+    assert page.charts["reasons"].startswith("41 refused rows and 50 partly late rows by reason")
+    assert "partial were accepted" in page.sections["refused"].text
+    without = page_of(FACTS)
+    assert [each["name"] for each in without.figures["reasons"]["data"]] == [
+        "refused",
+        "accepted later",
+    ]
+    assert "partial were accepted" not in without.sections["refused"].text
+
+
 def test_what_was_not_read_is_said() -> None:
     assert "not read, because lost" in page_of(FACTS).sections["outputs"].text
 
