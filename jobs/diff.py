@@ -18,6 +18,7 @@ from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import PUBLISH, LedgerEntry
 from windowing.ledger.table import read_history
 from windowing.merge.rule import identity
+from windowing.report.arrow_values import plain_rows
 from windowing.report.compared import ChangedRow, Compared, OutputDifference, Side
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
@@ -101,39 +102,25 @@ def _keep_shown(changes: RowChanges) -> RowChanges:
 
 
 def _describe_changes(changes: RowChanges, columns: Sequence[str], limit: int) -> OutputDifference:
-    order = [(name, "ascending") for name in dict.fromkeys(columns)]
+    order = [*dict.fromkeys(columns)]
 
     def choose(rows: pa.Table) -> pa.Array:
-        return pc.sort_indices(rows, sort_keys=order)[:limit]
+        by = [(name, "ascending", "at_start") for name in order]
+        return pc.sort_indices(rows, sort_keys=by)[:limit]
 
-    rows = [ChangedRow(None, row) for row in _to_rows(changes.inserted, choose(changes.inserted))]
-    rows += [ChangedRow(row, None) for row in _to_rows(changes.deleted, choose(changes.deleted))]
-    chosen = choose(changes.after)
-    pairs = zip(_to_rows(changes.before, chosen), _to_rows(changes.after, chosen), strict=True)
+    inserted = changes.inserted.take(choose(changes.inserted))
+    deleted = changes.deleted.take(choose(changes.deleted))
+    updated = choose(changes.after)
+    before, after = changes.before.take(updated), changes.after.take(updated)
+    rows = [ChangedRow(None, row) for row in plain_rows(inserted)]
+    rows += [ChangedRow(row, None) for row in plain_rows(deleted)]
+    pairs = zip(plain_rows(before), plain_rows(after), strict=True)
     rows += [ChangedRow(old, new) for old, new in pairs]
-    rows.sort(key=lambda row: [_to_sortable(row.values[name]) for name, _ in order])
+    # Arrow compares times as numbers, also those that are text as plain values.
+    named = pa.concat_tables([each.select(order) for each in (inserted, deleted, after)])
     return OutputDifference(
         inserted=changes.inserted.num_rows,
         updated=changes.after.num_rows,
         deleted=changes.deleted.num_rows,
-        rows=tuple(rows[:limit]),
+        rows=tuple(rows[place] for place in choose(named).to_pylist()),
     )
-
-
-def _to_sortable(value: object) -> tuple[bool, object]:
-    """Nothing comes first."""
-    return (False, 0) if value is None else (True, value)
-
-
-def _to_rows(rows: pa.Table, chosen: pa.Array) -> list[dict[str, object]]:
-    taken = rows.take(chosen)
-    columns = {}
-    for name in taken.column_names:
-        try:
-            columns[name] = taken[name].to_pylist()
-        except (ValueError, OverflowError):
-            # A time beyond the calendar of Python is shown as its text.
-            columns[name] = taken[name].cast(pa.string()).to_pylist()
-    return [
-        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
-    ]

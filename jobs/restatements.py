@@ -33,7 +33,6 @@ from windowing.ledger.table import read_history
 from windowing.merge import table as outputs
 from windowing.merge.rule import output_table
 from windowing.report.frame import records
-from windowing.report.periods import is_same
 from windowing.report.text import plain, plain_fields
 from windowing.revisions.evidence import (
     Bounds,
@@ -49,6 +48,7 @@ from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import is_number
 from windowing.storage import own_tables
+from windowing.values import is_same
 
 _OLD, _NEW = "__old", "__new"
 

@@ -147,6 +147,7 @@ RULES = (
     "windowing/storage/log_lines.py",
     "windowing/storage/logged_commit.py",
     "windowing/storage/stream_offsets.py",
+    "windowing/values.py",
     "windowing/windows/reach.py",
 )
 # Rows leave Spark as plain values here, by one collect.

@@ -17,9 +17,9 @@ from jobs.cli.spark import open_to_read, open_to_write
 from jobs.console import Printer
 from windowing.columns import END, START
 from windowing.errors import UsageError
-from windowing.report.periods import is_same
 from windowing.report.text import count, instant, window_cell
 from windowing.spec.words import join_names
+from windowing.values import is_same
 
 if TYPE_CHECKING:
     from jobs.restatements import Restatement, Restatements

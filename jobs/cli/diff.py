@@ -10,6 +10,7 @@ from jobs.cli.options import common, limit_option
 from jobs.console import Printer
 from windowing.columns import END, START
 from windowing.report.text import count, datum, instant, window_cell
+from windowing.values import is_same
 
 if TYPE_CHECKING:
     from windowing.report.compared import ChangedRow, OutputDifference, Side
@@ -87,6 +88,6 @@ def _to_cells(
 
 def _to_cell(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, column: str) -> str:
     """A value, and where both sides have the row and it differs what it was."""
-    if before is None or after is None or before[column] == after[column]:
+    if before is None or after is None or is_same(before[column], after[column]):
         return datum((after or before or {})[column])
     return f"{datum(before[column])} → {datum(after[column])}"

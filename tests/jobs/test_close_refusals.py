@@ -23,8 +23,8 @@ from windowing.ledger.rule import (
     PERIOD_REOPENED,
     LedgerEntry,
 )
-from windowing.report.periods import is_same
 from windowing.spec.load import load_pipeline
+from windowing.values import is_same
 
 PIPELINE = load_pipeline(changed())
 PAIRS = {"pairs": {"kind": "count", "count": 2}}

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from windowing.errors import TidemarkError
 from windowing.storage.arrow_merge import number_rows, tell_change
+from windowing.values import is_same
 
 CHANGE = "_change_type"
 """The column of a change feed that says what has become of a row."""
@@ -129,7 +130,7 @@ def _find_equal_values(one: pa.ChunkedArray, other: pa.ChunkedArray) -> Mask:
     if pa.types.is_nested(kind):
         # Arrow doesn't compare lists and structs.
         pairs: zip[tuple[Any, Any]] = zip(one.to_pylist(), other.to_pylist(), strict=True)
-        return np.fromiter((a == b for a, b in pairs), np.bool_, len(one))
+        return np.fromiter((a == b or is_same(a, b) for a, b in pairs), np.bool_, len(one))
     same = pc.fill_null(pc.equal(one, other), False)
     both_null = pc.and_(pc.is_null(one), pc.is_null(other))
     found = pc.or_(same, both_null)
