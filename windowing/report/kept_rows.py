@@ -32,7 +32,8 @@ from windowing.report.text import count
 from windowing.spec.kinds import Window, zone_of
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import control, table_figures
-from windowing.storage.chosen_columns import read_columns
+from windowing.storage.chosen_columns import list_columns, read_columns, read_values
+from windowing.storage.file_rows import to_micros
 
 MOST_ROWS = 2_000_000
 """Of a larger table nothing is read but counts. So many rows take 3 s and 200 MB."""
@@ -42,7 +43,7 @@ _LATE = "_late"
 NOTHING_READ = count_ages(())
 
 RowReader = Callable[[Location, int, tuple[str, ...]], pa.Table]
-"""Reads columns of a version of a table, with times as whole microseconds."""
+"""Reads columns of a version of a table, with their types."""
 
 
 class Asked(Enum):
@@ -68,11 +69,12 @@ def read_revisions(
     path = pipeline.table(window.name)
     names = _list_names(pipeline, window)
     newest = reads(path, output.version, names)
-    published = _read_published(path, output, newest)
-    measured = measure_revisions(newest, list_watermarks(past, window.name))
+    times = to_micros(newest)
+    published = _read_published(path, output, times)
+    measured = measure_revisions(times, list_watermarks(past, window.name))
     picked = pick_most_revised(newest, identity(window, pipeline.source.key))
     most = _follow(pipeline, window, output, past, picked, asked)
-    return replace(measured, most=most, shape=draw_shape(newest, published))
+    return replace(measured, most=most, shape=draw_shape(times, published))
 
 
 def list_watermarks(past: LedgerHistory, output: str) -> Mapping[int, int | None]:
@@ -99,7 +101,7 @@ def read_lateness(pipeline: Pipeline, reads: RowReader) -> Lateness | None:
     known_rows = _count_known_rows(path, version)
     if known_rows > MOST_ROWS:
         return Lateness(NOTHING_READ, unread=_explain_limit(known_rows))
-    rows = reads(path, version, (EVENT_TIME, _WATERMARK))
+    rows = to_micros(reads(path, version, (EVENT_TIME, _WATERMARK)))
     known = pc.and_(pc.is_valid(rows[EVENT_TIME]), pc.is_valid(rows[_WATERMARK]))
     dated = rows.filter(known)
     behind = pc.subtract(dated[_WATERMARK], dated[EVENT_TIME]).to_pylist()
@@ -149,16 +151,23 @@ def _follow(
     if picked.rows:
         path = pipeline.table(window.name)
         numbers = _list_versions(window, output, past)
-        versions = tuple(_find_in_versions(path, numbers, tuple(names), picked))
+        versions = tuple(_find_in_versions(path, numbers, tuple(names), aggregates, picked))
     return tell_history(picked, versions, keys, aggregates, zone_of(window))
 
 
 def _find_in_versions(
-    path: Location, numbers: tuple[int, ...], names: tuple[str, ...], picked: Picked
+    path: Location,
+    numbers: tuple[int, ...],
+    names: tuple[str, ...],
+    aggregates: tuple[str, ...],
+    picked: Picked,
 ) -> Iterator[Mapping[tuple[Any, ...], Mapping[str, Any]]]:
+    """The picked rows in each version; an aggregate that was added later is not among them."""
     for number in numbers:
         try:
-            yield find_picked(picked, read_columns(path, number, names))
+            absent = {*aggregates} - {*list_columns(path, number)}
+            there = [name for name in names if name not in absent]
+            yield find_picked(picked, read_values(path, number, there))
         except (control.TableError, FileNotFoundError):
             # Maintenance and erasures remove older versions.
             continue

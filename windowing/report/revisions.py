@@ -12,9 +12,12 @@ import pyarrow.compute as pc
 
 from windowing.columns import END, INDEX, REVISION, RUN, START
 from windowing.report.ages import count_ages
+from windowing.report.arrow_values import plain_rows
 from windowing.report.facts import Revised, Revisions, Shape, Was
 from windowing.report.text import interval, moment_or_none
 from windowing.spec.duration import DAY, HOUR, MINUTE
+from windowing.storage.file_rows import to_micros
+from windowing.values import is_same
 
 MOST_REVISED = 5
 """So many windows of each output are shown with their history."""
@@ -44,10 +47,12 @@ class Picked:
     """Which rows are followed through the versions of an output, most revised ones first.
 
     `identity` are the columns that name a row, and `rows` have them, its bounds, revision and run.
+    Their times are whole microseconds; `told` are the same rows as people read them.
     """
 
     identity: tuple[str, ...]
     rows: tuple[Mapping[str, Any], ...]
+    told: tuple[Mapping[str, Any], ...]
 
     @property
     def names(self) -> tuple[tuple[Any, ...], ...]:
@@ -79,20 +84,26 @@ def pick_most_revised(rows: pa.Table, identity: Sequence[str]) -> Picked:
     revised = rows.filter(pc.greater(rows[REVISION], 0))
     order = [(REVISION, "descending"), (RUN, "descending"), (START, "descending")]
     first = revised.take(pc.select_k_unstable(revised, MOST_REVISED, order))
-    return Picked(tuple(identity), tuple(first.to_pylist()))
+    return Picked(tuple(identity), tuple(to_micros(first).to_pylist()), tuple(plain_rows(first)))
 
 
 def find_picked(picked: Picked, rows: pa.Table) -> Mapping[tuple[Any, ...], Mapping[str, Any]]:
-    """Those rows of another version that have the identity of a picked one, by that identity."""
+    """Those rows of another version that have the identity of a picked one, by that identity.
+
+    They are told as people read them.
+    """
+    times = to_micros(rows)
     for column in picked.identity:
-        wanted = pa.array({row[column] for row in picked.rows}, rows.schema.field(column).type)
-        rows = rows.filter(pc.is_in(rows[column], wanted))
+        wanted = pa.array({row[column] for row in picked.rows}, times.schema.field(column).type)
+        is_wanted = pc.is_in(times[column], wanted)
+        rows, times = rows.filter(is_wanted), times.filter(is_wanted)
     names = {*picked.names}
     found = {}
-    for row in rows.to_pylist():
+    identities = times.select(list(picked.identity)).to_pylist()
+    for row, told in zip(identities, plain_rows(rows), strict=True):
         name = name_row(row, picked.identity)
         if name in names:
-            found[name] = row
+            found[name] = told
     return found
 
 
@@ -105,21 +116,23 @@ def tell_history(
 ) -> tuple[Revised, ...]:
     """Each picked row with what it was in `versions`, oldest first; one that stayed is told once.
 
-    The columns `keys` and `aggregates` are told, and no other ones. Windows are named on the clock
-    of the `zone`.
+    The columns `keys` and `aggregates` are told, and no other ones; what a version lacks is None.
+    Windows are named on the clock of the `zone`.
     """
     kept = tuple(versions)
     found = []
-    for row, name in zip(picked.rows, picked.names, strict=True):
+    for row, name, told in zip(picked.rows, picked.names, picked.told, strict=True):
         history: list[Was] = []
         for version in kept:
             if name not in version:
                 continue
             then = version[name]
-            was = Was(then[RUN], then[REVISION], {column: then[column] for column in aggregates})
-            if was not in history[-1:]:
+            was = Was(
+                then[RUN], then[REVISION], {column: then.get(column) for column in aggregates}
+            )
+            if not history or not _is_as_before(history[-1], was):
                 history.append(was)
-        key = {column: row[column] for column in keys}
+        key = {column: told[column] for column in keys}
         revised = Revised(_name_window(row, zone), key, row[REVISION], row[RUN], tuple(history))
         found.append(revised)
     return tuple(found)
@@ -159,6 +172,11 @@ def choose_width(span_us: int) -> int:
 def name_row(row: Mapping[str, Any], identity: Sequence[str]) -> tuple[Any, ...]:
     """The values by which a row is found in another version."""
     return tuple(row[column] for column in identity)
+
+
+def _is_as_before(before: Was, now: Was) -> bool:
+    same = (before.run, before.revision) == (now.run, now.revision)
+    return same and is_same(dict(before.values), dict(now.values))
 
 
 def _count_starts(rows: pa.Table | None, width_us: int) -> Mapping[int, int]:

@@ -54,8 +54,7 @@ from windowing.spec.description import describe_window
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import control, table_figures
-from windowing.storage.chosen_columns import read_columns
-from windowing.storage.file_rows import to_micros
+from windowing.storage.chosen_columns import read_values
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -153,13 +152,13 @@ def _make_reader(open_session: OpenSession) -> RowReader:
 
     def read(path: Location, version: int, names: tuple[str, ...]) -> pa.Table:
         try:
-            return read_columns(path, version, names)
+            return read_values(path, version, names)
         except control.TableError:
             from windowing.columns import quoted
             from windowing.storage import delta
 
             rows = delta.read(open_session(), path, version)
-            return to_micros(rows.select(*map(quoted, names)).toArrow())
+            return rows.select(*map(quoted, names)).toArrow()
 
     return read
 

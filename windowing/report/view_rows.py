@@ -1,5 +1,6 @@
 """Facts of outputs and of refused rows -> sections: sizes, lateness, corrections, refusals."""
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,7 +30,7 @@ from windowing.report.section import (
     numbers,
 )
 from windowing.report.status import describe_age
-from windowing.report.text import NONE, count, datum, instant_us
+from windowing.report.text import NONE, count, datum, instant_us, plain
 from windowing.spec.duration import Duration
 
 _MOST_REASONS = 20
@@ -303,7 +304,14 @@ def _describe_past(was: Was) -> str:
 
 
 def _join_values(values: Any) -> str:
-    return ", ".join(f"{column}={datum(value)}" for column, value in values.items())
+    return ", ".join(f"{column}={_show_value(value)}" for column, value in values.items())
+
+
+def _show_value(value: Any) -> str:
+    """A value of a row; a nested one as JSON."""
+    if isinstance(value, list | dict):
+        return json.dumps(plain(value), ensure_ascii=False)
+    return datum(value)
 
 
 def _show_refused_rows(facts: Facts, refused: Refused) -> Part:

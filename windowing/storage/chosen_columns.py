@@ -24,6 +24,20 @@ _READ_BY_SPARK = {"columnMapping", "typeWidening", "typeWidening-preview"}
 def read_columns(path: Location, version: int, names: Sequence[str]) -> pa.Table:
     """The columns `names` of every row; times are whole microseconds, UTC.
 
+    Raises as `read_values` does.
+    """
+    return to_micros(read_values(path, version, names))
+
+
+def list_columns(path: Location, version: int) -> tuple[str, ...]:
+    """The columns that a version has; TableError where it is lost."""
+    with errors_explained(path):
+        return tuple(pa.schema(open_delta(path, version).schema().to_arrow()).names)
+
+
+def read_values(path: Location, version: int, names: Sequence[str]) -> pa.Table:
+    """The columns `names` of every row, with the types that the table has.
+
     TableError where the table has a feature with which only Spark reads it, lacks a column, or has
     lost that version.
     """
@@ -41,7 +55,7 @@ def read_columns(path: Location, version: int, names: Sequence[str]) -> pa.Table
             rows = _read_file(file, wanted)
             marks = kept.get(file.name)
             parts.append(rows if marks is None else rows.filter(pad_marks(marks, rows.num_rows)))
-        return to_micros(pa.concat_tables([wanted.empty_table(), *parts]))
+        return pa.concat_tables([wanted.empty_table(), *parts])
 
 
 def _read_file(file: Location, wanted: pa.Schema) -> pa.Table:
