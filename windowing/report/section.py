@@ -115,6 +115,31 @@ def make_table(
     return Table(caption, tuple(columns), found) if found else None
 
 
+def name_newest(what: str, total: int, most: int = TABLED) -> str:
+    """The caption of a table that has at most the `most` newest of `total` things.
+
+    >>> name_newest("runs", 50), name_newest("runs", 51)
+    ('runs, newest first', 'the newest 50 of 51 runs')
+    """
+    if total <= most:
+        return f"{what}, newest first"
+    return f"the newest {most:,} of {total:,} {what}"
+
+
+def name_newest_drawn(what: str, total: int) -> str:
+    """The caption of such a table below a chart that has more of them.
+
+    >>> name_newest_drawn("runs", 60)
+    'the newest 50 runs; the chart has all 60'
+    """
+    if total <= TABLED:
+        return name_newest(what, total)
+    drawn = f"all {total:,}"
+    if total > DRAWN:
+        drawn = f"the newest {DRAWN} of {total:,}"
+    return f"the newest {TABLED} {what}; the chart has {drawn}"
+
+
 def _to_cell(value: Any) -> Cell:
     if isinstance(value, Cell):
         return value

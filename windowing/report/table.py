@@ -62,7 +62,6 @@ if TYPE_CHECKING:
 OpenSession = Callable[[], "SparkSession"]
 """Returns the session, and starts it when it is called for the first time."""
 
-_MOST_CHECKS = 1_000
 _VALIDATIONS = 30
 """As many as Data Docs are kept of."""
 
@@ -355,7 +354,7 @@ def read_validations(pipeline: Pipeline, past: LedgerHistory) -> tuple[Validated
     validations = []
     for seq, at in sorted(found)[-_VALIDATIONS:]:
         checks = sorted(found[seq, at], key=_failing_first)
-        validations.append(Validated(checks[0].run, seq, at, tuple(checks[:_MOST_CHECKS])))
+        validations.append(Validated(checks[0].run, seq, at, tuple(checks)))
     return tuple(validations)
 
 

@@ -10,7 +10,7 @@ from windowing.grid.zone import micros
 from windowing.report.facts import Facts
 from windowing.report.section import Cell, Section, View
 from windowing.report.status import describe_age
-from windowing.report.text import NONE, cell, instant, instant_us
+from windowing.report.text import NONE, cell, count, instant, instant_us
 from windowing.report.view_quality import show_alarms, show_publishings, show_quality
 from windowing.report.view_rows import (
     show_corrections,
@@ -28,6 +28,8 @@ from windowing.report.view_runs import (
     show_watermark,
 )
 
+_NAMED = 10
+"""So many broken expectations stand at the top of the page."""
 _WITHOUT_VALUES = (
     "No key and no value of a row is on this page, but times of events are, such as the newest "
     "one of each run and the bounds of sessions. To add refused rows, the keys of failing rows and "
@@ -72,14 +74,17 @@ def _list_sections(facts: Facts, docs: str | None) -> tuple[Section, ...]:
 
 
 def _list_notices(facts: Facts) -> tuple[str, ...]:
-    """What someone should check: unfinished steps and the first ten broken expectations."""
+    """What someone should check: unfinished steps and broken expectations, ten of them by name."""
     notices = [f"{what} was begun and not finished" for what in facts.unfinished]
     broken = [check for check in facts.checks if not check.success]
-    for check in broken[:10]:
+    for check in broken[:_NAMED]:
         observed = check.observed or "nothing"
         what = f"run {check.run} breaks {check.expectation} of {check.window}"
         accepted = "" if check.accepted is None else f", accepted: {check.accepted}"
         notices.append(f"{what}: observed {observed}{accepted}")
+    if len(broken) > _NAMED:
+        more = count(len(broken) - _NAMED, "more broken expectation")
+        notices.append(f"{more}: see Quality")
     return tuple(notices)
 
 

@@ -1,7 +1,7 @@
 """Facts of validations and publications -> sections: expectations over time, reasons, alarms."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from windowing.columns import END, START
@@ -18,10 +18,12 @@ from windowing.report.section import (
     Section,
     Table,
     make_table,
+    name_newest,
     numbers,
 )
 from windowing.report.text import count, datum, instant_us, window_cell
 
+_MOST_CHECKS = 1_000
 _VERDICTS = {"met": "good", "failed": "bad", "warning": "warn", "accepted": "warn"}
 _SIGNS = {"met": "+", "failed": "x", "warning": "!", "accepted": "a", "": "."}
 _LEGEND = (
@@ -63,7 +65,7 @@ def show_publishings(facts: Facts) -> Section:
         told = each.told
         why = Cell(told.why, "" if told.cause == VALIDATED else "warn")
         rows.append((told.number, told.run, told.at, why, ", ".join(each.held)))
-    table = make_table("publications, newest first", columns, rows)
+    table = make_table(name_newest("publications", len(facts.publishings)), columns, rows)
     text = "" if rows else "nothing is published yet"
     return Section("publications", "Publications", (Part(text=text, table=table),))
 
@@ -75,7 +77,7 @@ def show_alarms(facts: Facts) -> Section:
     for raised in facts.alarms[::-1][:TABLED]:
         is_beyond = Cell("yes", "bad") if raised.alarm.holds else "no"
         rows.append((raised.run, raised.alarm.text, is_beyond))
-    table = make_table("alarms, newest first", columns, rows)
+    table = make_table(name_newest("alarms", len(facts.alarms)), columns, rows)
     text = "All runs are judged by the limits as the spec is now." if rows else "none"
     return Section("alarms", "Alarms", (Part(text=text, table=table),))
 
@@ -111,21 +113,22 @@ def _show_checks(validations: Sequence[Validated]) -> Part:
         Column("detail", "long"),
         Column("history", "history"),
     )
+    checks = validations[-1].checks
+    verdicts = [_find_verdicts(each) for each in validations]
     rows = []
-    for check in validations[-1].checks:
-        history = _write_history(check, validations)
+    for check in checks[:_MOST_CHECKS]:
+        history = "".join(_SIGNS[found.get(check.name, "")] for found in verdicts)
         values = (check.window, check.expectation, _holds_cell(check), check.observed)
         rows.append((*values, check.detail, history))
-    at = instant_us(validations[-1].at_us)
-    return Part(text=_LEGEND, table=make_table(f"expectations as of {at}", columns, rows))
+    caption = f"expectations as of {instant_us(validations[-1].at_us)}"
+    if len(checks) > len(rows):
+        caption = f"the first {len(rows):,} of {len(checks):,} {caption}, failing ones first"
+    return Part(text=_LEGEND, table=make_table(caption, columns, rows))
 
 
-def _write_history(check: Check, validations: Sequence[Validated]) -> str:
-    signs = []
-    for each in validations:
-        found = [other.verdict for other in each.checks if other.name == check.name]
-        signs.append(_SIGNS[found[0] if found else ""])
-    return "".join(signs)
+def _find_verdicts(validation: Validated) -> Mapping[tuple[str, str, str], str]:
+    """By the name of each expectation its verdict; of two that are called alike the first one's."""
+    return {check.name: check.verdict for check in reversed(validation.checks)}
 
 
 def _holds_cell(check: Check) -> Cell:

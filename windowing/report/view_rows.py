@@ -27,6 +27,7 @@ from windowing.report.section import (
     Part,
     Section,
     make_table,
+    name_newest,
     numbers,
 )
 from windowing.report.status import describe_age
@@ -140,7 +141,7 @@ def show_lost_values(facts: Facts) -> Section:
     columns = (Column("step"), Column("expression", "long"), Column("rows", "n"))
     rows = [(lost.step, lost.column, lost.rows) for lost in facts.lost[::-1][:TABLED]]
     title = "No value (NULL) although the input had one"
-    table = make_table("lost values, newest first", columns, rows)
+    table = make_table(name_newest("lost values", len(facts.lost)), columns, rows)
     return Section("lost", title, (Part(text="" if rows else "none", table=table),))
 
 
@@ -217,7 +218,8 @@ def _show_changes_by_run(facts: Facts) -> Part:
     label = f"Rows of all outputs that {count(len(runs), 'run')} inserted, updated and deleted."
     figure = draw_bars([ran.run for ran in runs], series, "run", "rows")
     rows = [(ran.run, *(getattr(ran.changed, name) for name in changes)) for ran in runs[::-1]]
-    table = make_table("changes by run, newest first", numbers("run", *changes), rows)
+    caption = name_newest("changes by run", len(facts.runs), DRAWN)
+    table = make_table(caption, numbers("run", *changes), rows)
     return Part("By run", chart=Chart("changes", label, figure), table=table)
 
 

@@ -23,6 +23,8 @@ from windowing.report.section import (
     Part,
     Section,
     make_table,
+    name_newest,
+    name_newest_drawn,
     numbers,
 )
 from windowing.report.status import describe_age
@@ -54,7 +56,7 @@ def show_watermark(facts: Facts) -> Section:
     for ran in runs[::-1][:TABLED]:
         times = map(instant_us, (ran.arrival_us, ran.watermark_us, ran.last_us))
         rows.append((ran.run, *times, _age(ran.lag_us), _age(ran.event_lag_us)))
-    table = make_table(_newest("watermarks", facts.runs), columns, rows)
+    table = make_table(name_newest_drawn("watermarks", len(facts.runs)), columns, rows)
     return Section(*title, (Part(text=text, chart=chart, table=table),))
 
 
@@ -70,7 +72,7 @@ def show_runs(facts: Facts) -> Section:
     label = f"Rows by outcome of {count(len(runs), 'run')}, run {runs[0].run} to {runs[-1].run}."
     columns = (Column("run", "n"), Column("arrival"), Column("watermark"))
     table = make_table(
-        _newest("runs", facts.runs),
+        name_newest_drawn("runs", len(facts.runs)),
         (*columns, *numbers(*shown), *CHANGED),
         [_run_values(ran, shown) for ran in runs[::-1][:TABLED]],
     )
@@ -99,7 +101,7 @@ def show_run_times(facts: Facts) -> Section:
         "run", "batches", "seconds", "of them closing", "rows read", "rows per second"
     )
     rows = [_time_values(ran) for ran in runs[::-1][:TABLED]]
-    caption = _newest("run times", timed)
+    caption = name_newest_drawn("run times", len(timed))
     table = make_table(caption, (*columns, Column("until readers saw it")), rows)
     chart = Chart("times", label, _draw_times(runs))
     return Section(*title, (Part(text=text, chart=chart, table=table),))
@@ -126,7 +128,7 @@ def show_backfills(facts: Facts) -> Section:
     rows = []
     for each in facts.backfills[::-1][:TABLED]:
         rows.append((each.run, instant_us(each.at_us), each.range, *changed_values(each.changed)))
-    table = make_table("backfills, newest first", columns, rows)
+    table = make_table(name_newest("backfills", len(facts.backfills)), columns, rows)
     return Section("backfills", "Backfills", (Part(text="" if rows else "none", table=table),))
 
 
@@ -142,16 +144,6 @@ def changed_values(change: Changed) -> tuple[int, int, int]:
 
 def _list_drawn(facts: Facts) -> tuple[Ran, ...]:
     return facts.runs[-DRAWN:]
-
-
-def _newest(what: str, runs: Sequence[Ran]) -> str:
-    """What a table has of `runs`, which are all that there are, and what the chart above it has."""
-    if len(runs) <= TABLED:
-        return f"{what}, newest first"
-    drawn = f"all {len(runs):,}"
-    if len(runs) > DRAWN:
-        drawn = f"the newest {DRAWN} of {len(runs):,}"
-    return f"the newest {TABLED} {what}; the chart has {drawn}"
 
 
 def _run_values(ran: Ran, shown: Sequence[str]) -> tuple[Any, ...]:

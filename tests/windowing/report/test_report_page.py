@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ from tests.support.report_page import ReadPage, read_page
 from windowing.ledger.rule import COUNTS
 from windowing.report.ages import count_ages
 from windowing.report.alarms import Alarm, Raised
-from windowing.report.facts import Facts, Publishing, Ran, Refusal, Revisions
+from windowing.report.facts import Check, Facts, Publishing, Ran, Refusal, Revisions, Validated
 from windowing.report.page import LIBRARY, render_page
 from windowing.report.publications import ACCEPTED, ERASURE, ROLLBACK
 from windowing.report.rule import Changed
@@ -164,6 +165,53 @@ def test_captions_say_how_many_runs_table_and_chart_have(runs: int, behind: str)
         assert len(page.tables[behind.format(what)]) == 50
         assert len(page.figures[chart]["data"][0]["y"]) == min(runs, 500)
     assert "which says where it has only the newest runs" in page.text
+
+
+CUT: dict[str, dict[str, tuple[Any, ...]]] = {
+    "publications": {"publishings": FACTS.publishings},
+    "alarms": {"alarms": FACTS.alarms},
+    "backfills": {"backfills": FACTS.backfills},
+    "lost values": {"lost": FACTS.lost},
+}
+
+
+@pytest.mark.parametrize("what", CUT)
+def test_captions_say_where_a_table_has_only_the_newest(what: str) -> None:
+    ((field, one),) = CUT[what].items()
+    whole = page_of(replace(FACTS, **{field: one[:1] * 50}))
+    assert len(whole.tables[f"{what}, newest first"]) == 50
+    page = page_of(replace(FACTS, **{field: one[:1] * 1_051}))
+    assert len(page.tables[f"the newest 50 of 1,051 {what}"]) == 50
+    assert f"{what}, newest first" not in page.tables
+
+
+@pytest.mark.parametrize(
+    ("runs", "caption"),
+    [(500, "changes by run, newest first"), (501, "the newest 500 of 501 changes by run")],
+)
+def test_changes_have_as_many_runs_as_their_chart(runs: int, caption: str) -> None:
+    page = page_of(replace(FACTS, runs=tuple(map(make_run, range(1, runs + 1)))))
+    assert len(page.tables[caption]) == len(page.figures["changes"]["data"][0]["x"]) == 500
+
+
+def test_of_many_expectations_the_first_are_listed_and_all_are_counted() -> None:
+    checks = [Check(28, 196, "hourly", f"n{n}", "critical", n > 11, "", "") for n in range(1_002)]
+    earlier = Check(27, 189, "hourly", "n5", "critical", True, "", "")
+    validations = (Validated(27, 189, 0, (earlier,)), Validated(28, 196, 0, tuple(checks)))
+    page = page_of(replace(FACTS, unfinished=(), validations=validations))
+    (caption,) = [name for name in page.tables if "expectations as of" in name]
+    of_all = "the first 1,000 of 1,002 expectations as of 1970-01-01 00:00Z, failing ones first"
+    assert caption == of_all
+    rows = page.tables[caption]
+    assert [row["expectation"] for row in rows] == [f"n{n}" for n in range(1_000)]
+    assert [row["history"] for row in rows[4:7]] == [".x", "+x", ".x"]
+    newest = page.tables["verdicts, newest validation first"][0]
+    assert (newest["met"], newest["failed"]) == ("990", "12")
+    assert "run 28: 1,002 expectations, 12 broken" in page.sections["quality"].text
+    assert page.notices[9:11] == [
+        "run 28 breaks n9 of hourly: observed nothing",
+        "2 more broken expectations: see Quality",
+    ]
 
 
 def test_the_lag_of_the_newest_event_is_told() -> None:
