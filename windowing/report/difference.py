@@ -118,6 +118,8 @@ def spell_value(value: Any) -> str:
             return str(value).lower()
         case float():
             return f"{value:.10g}"
+        case Decimal():
+            return f"{value:f}"
         case datetime():
             return instant(value)
         case list() | tuple():

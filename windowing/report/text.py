@@ -146,8 +146,8 @@ def cell(value: Any) -> str:
 def datum(value: Any) -> str:
     """A value of a row in a table: `cell`, but numbers as they are.
 
-    >>> datum(2013), datum(0.1 + 0.2)
-    ('2013', '0.3')
+    >>> datum(2013), datum(0.1 + 0.2), datum(Decimal("1E-8"))
+    ('2013', '0.3', '0.00000001')
     """
     match value:
         case None:
@@ -156,6 +156,8 @@ def datum(value: Any) -> str:
             return "yes" if value else "no"
         case float():
             return f"{value:.10g}"
+        case Decimal():
+            return f"{value:f}"
         case datetime():
             return instant(value) if value.tzinfo else value.isoformat(" ")
     # Control characters would move the cursor or break the line of the table.
@@ -169,7 +171,8 @@ def plain(value: Any) -> Any:
     """A value as JSON has it.
 
     Times are ISO 8601 (+00:00), decimals and numbers that aren't finite are text, and bytes are
-    hexadecimal. A dataclass is what its `as_json` says, or else all of its fields.
+    hexadecimal. A decimal has all of its digits and no exponent. A dataclass is what its `as_json`
+    says, or else all of its fields.
     """
     if hasattr(value, "as_json"):
         return value.as_json()
@@ -180,7 +183,7 @@ def plain(value: Any) -> Any:
         case date():
             return value.isoformat()
         case Decimal():
-            return str(value)
+            return f"{value:f}"
         case float():
             return value if isfinite(value) else str(value)
         case bytes() | bytearray():

@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,9 @@ from jobs.cli.format import join_evolved, print_changes
 from jobs.cli.main import main
 from jobs.console import Printer
 from windowing.grid.zone import micros
+from windowing.report.difference import spell_value
 from windowing.report.rule import Changed, RunReport
-from windowing.report.text import interval, plain, window_cell
+from windowing.report.text import datum, interval, plain, window_cell
 from windowing.source.commits import read_commit, total
 from windowing.spec.load import load_pipeline
 
@@ -48,6 +50,22 @@ def test_windows_print_on_the_clock_of_their_zone() -> None:
     }
     assert window_cell(row, daily) == "[2013-03-10 00:00-05:00, 2013-03-11 00:00-04:00)"
     assert window_cell(row, visits) == "[2013-03-10 05:00Z, 2013-03-11 04:00Z)"
+
+
+@pytest.mark.parametrize(
+    ("value", "digits"),
+    [
+        ("0E-18", "0.000000000000000000"),
+        ("1E-8", "0.00000001"),
+        ("-0.000000120", "-0.000000120"),
+        ("49.99", "49.99"),
+        ("12345678901234567890123456789012345678", "12345678901234567890123456789012345678"),
+    ],
+)
+def test_a_decimal_has_all_of_its_digits_and_no_exponent(value: str, digits: str) -> None:
+    number = Decimal(value)
+    assert (plain(number), datum(number), spell_value(number)) == (digits, digits, digits)
+    assert plain({"paid": [number]}) == {"paid": [digits]}
 
 
 def test_a_window_that_is_added_stands_for_its_aggregates() -> None:
