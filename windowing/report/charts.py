@@ -8,6 +8,8 @@ import html
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
+from itertools import pairwise
+from statistics import median_low
 from typing import Any
 
 from windowing.report.text import moment_or_none
@@ -74,6 +76,28 @@ def draw_lines(x: Sequence[Any], series: Sequence[Series], axis: Figure, y_title
         )
     highest = [value for each in series for value in each.values]
     return {"data": drawn, "layout": {"xaxis": axis, "yaxis": _number_axis(y_title, highest)}}
+
+
+def break_line(starts: Sequence[int], series: Sequence[Series]) -> tuple[list[int], list[Series]]:
+    """The points of lines, and one without a value where the next start is far.
+
+    That is where it is more than twice the usual distance away; the point lies the usual one away.
+
+    >>> break_line([0, 10, 20, 50], [Series("rows", [1, 2, 3, 4])])
+    ([0, 10, 20, 30, 50], [Series(name='rows', values=[1, 2, 3, None, 4])])
+    """
+    distances = [after - before for before, after in pairwise(starts)]
+    usual = median_low(distances) if distances else 0
+    points: list[tuple[int, int | None]] = []
+    for place, start in enumerate(starts):
+        points.append((start, place))
+        if place < len(distances) and distances[place] > 2 * usual:
+            points.append((start + usual, None))
+    broken = [
+        Series(each.name, [None if place is None else each.values[place] for _, place in points])
+        for each in series
+    ]
+    return [start for start, _ in points], broken
 
 
 def draw_bars(x: Sequence[Any], series: Sequence[Series], x_title: str, y_title: str) -> Figure:

@@ -10,6 +10,7 @@ from windowing.report.charts import (
     TIMES,
     Figure,
     Series,
+    break_line,
     draw_bars,
     draw_lines,
     draw_rows,
@@ -161,6 +162,8 @@ def _show_shape(name: str, output: Output, found: Revisions) -> Part:
     shape = found.shape
     stretch = f"{Duration(shape.width_us)}"
     label = f"{count(output.rows, 'row')} of {output.name}, in stretches of {stretch}."
+    if len(break_line(shape.starts_us, ())[0]) > len(shape.starts_us):
+        label += " The line is broken where no window begins for longer than usual."
     note = ""
     if shape.published is None:
         is_published = output.published is not None
@@ -178,7 +181,8 @@ def _draw_shape(shape: Shape) -> Figure:
     series = [Series("newest", shape.newest)]
     if shape.published is not None:
         series.append(Series("published", shape.published))
-    return draw_lines([to_time(start) for start in shape.starts_us], series, TIMES, "rows")
+    starts, broken = break_line(shape.starts_us, series)
+    return draw_lines([to_time(start) for start in starts], broken, TIMES, "rows")
 
 
 def _show_enough(found: Lateness) -> Part:

@@ -23,12 +23,22 @@ from tests.support.report_page import ReadPage, read_page
 from windowing.ledger.rule import COUNTS
 from windowing.report.ages import count_ages
 from windowing.report.alarms import Alarm, Raised
-from windowing.report.facts import Check, Facts, Publishing, Ran, Refusal, Revisions, Validated
+from windowing.report.facts import (
+    Check,
+    Facts,
+    Publishing,
+    Ran,
+    Refusal,
+    Revisions,
+    Shape,
+    Validated,
+)
 from windowing.report.page import LIBRARY, render_page
 from windowing.report.publications import ACCEPTED, ERASURE, ROLLBACK
 from windowing.report.rule import Changed
 from windowing.report.section import Cell, Chart, Part, Section, View
 from windowing.report.view import view_facts
+from windowing.spec.duration import HOUR
 
 ROOT = Path(__file__).parents[3]
 
@@ -299,6 +309,26 @@ def test_rows_that_were_late_for_some_windows_are_accepted_and_not_refused() -> 
         "accepted later",
     ]
     assert "partial were accepted" not in without.sections["refused"].text
+
+
+def test_a_line_does_not_lead_through_time_without_windows() -> None:
+    hourly = FACTS.outputs[0]
+    assert hourly.revisions is not None
+    hours = [0, 1, 2, 30, 31]
+    shape = Shape(HOUR, tuple(hour * HOUR for hour in hours), (5, 6, 7, 8, 9), (5, 6, 7, 0, 0))
+    gap = replace(hourly, revisions=replace(hourly.revisions, shape=shape))
+    page = page_of(replace(FACTS, outputs=(gap,)))
+    newest, published = page.figures["shape0"]["data"]
+    assert newest["x"][2:5] == ["1970-01-01 02:00:00", "1970-01-01 03:00:00", "1970-01-02 06:00:00"]
+    assert (newest["y"], published["y"]) == ([5, 6, 7, None, 8, 9], [5, 6, 7, None, 0, 0])
+    broken = "The line is broken where no window begins for longer than usual."
+    assert broken in page.charts["shape0"]
+    assert len(page.tables["rows of hourly, stretches of 1 hour"]) == 5
+    assert broken not in page_of(FACTS).charts["shape0"]
+
+
+def test_the_page_says_that_bounds_in_a_zone_have_its_offset() -> None:
+    assert "Every time is UTC, or has its offset" in page_of(FACTS).text
 
 
 def test_what_was_not_read_is_said() -> None:
