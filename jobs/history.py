@@ -51,6 +51,7 @@ from windowing.revisions.table import (
 from windowing.spec.description import describe_window
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
+from windowing.storage.few_rows import Collected
 
 _BEGINS = "__begins"
 _MOST = 1_000_000
@@ -190,16 +191,17 @@ def _choose(
     if wanted.newest_first:
         order = [column.desc() for column in order]
     first = windows.orderBy(*order).limit(wanted.limit)
-    found = first.toArrow()
-    total = found.num_rows if found.num_rows < wanted.limit else windows.count()
+    found = Collected(first.sparkSession, first.toArrow(), first.schema)
+    n = found.rows.num_rows
+    total = n if n < wanted.limit else windows.count()
     chosen = of_keys_alone
-    if START in describe_window(window).identity and found.num_rows:
+    if START in describe_window(window).identity and n:
         # Files of other times are not read.
-        begins = pc.min_max(found[_BEGINS].cast(pa.int64()))
+        begins = pc.min_max(found.rows[_BEGINS].cast(pa.int64()))
         low, high = (F.timestamp_micros(F.lit(begins[end].as_py())) for end in ("min", "max"))
         chosen = chosen.where(F.col(START).between(low, high))
-    these = recorded.newest.sparkSession.createDataFrame(found, first.schema)
-    in_order = chosen.join(F.broadcast(these), IDENTITY).orderBy(*order, VERSION, CHANGE)
+    in_order = chosen.join(F.broadcast(found.to_spark()), IDENTITY)
+    in_order = in_order.orderBy(*order, VERSION, CHANGE)
     return records(in_order.drop(_BEGINS), _MOST), total
 
 
