@@ -68,7 +68,7 @@ def maintain_until(lab: Lab, until: int, place: str | None) -> None:
 
 
 def list_steps(lab: Lab) -> list[int]:
-    """When each run and each backfill began, by the ledger."""
+    """When each batch and each chunk of a backfill ended, by the ledger."""
     entries = read_history(lab.pipeline).entries
     return [e.at for e in entries if e.step in (DONE, BACKFILL_DONE) and e.at is not None]
 
