@@ -37,6 +37,7 @@ help: ## this list
 setup: .venv/.ready .venv-airflow/.ready ## both environments and the JARs, once
 
 demo: setup ## real flights through Airflow, Spark and Delta: late rows correct what was published
+	@bin/needs
 	@$(PY) -m jobs.local.demo
 
 test: setup ## lint, unit, property, Spark, Delta, Airflow and Great Expectations tests (seventeen minutes)

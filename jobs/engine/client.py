@@ -169,6 +169,6 @@ def _start() -> bool:
 
     try:
         start_engine()
-    except TidemarkError:
+    except (OSError, TidemarkError):
         return False
     return True

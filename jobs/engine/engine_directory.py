@@ -92,7 +92,8 @@ def _open_private(directory: Path) -> int:
         ) from error
     found = os.fstat(descriptor)
     mode = stat.S_IMODE(found.st_mode)
-    if found.st_uid == os.getuid() and mode == _PRIVATE:
+    # What a setgid directory gets inside inherits that bit, which lets nobody in.
+    if found.st_uid == os.getuid() and mode & 0o777 == _PRIVATE:
         return descriptor
     os.close(descriptor)
     raise UsageError(

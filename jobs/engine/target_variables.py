@@ -10,7 +10,9 @@ from typing import Any
 from windowing.errors import SpecError
 from windowing.spec.project.file import TARGET, find_project_file, read_table
 
-_VARIABLES = {"master": "SPARK_MASTER", "engine": "TIDEMARK_ENGINE"}
+_MASTER, _ENGINE = "SPARK_MASTER", "TIDEMARK_ENGINE"
+_ENGINES = ("auto", "off")
+"""What a target may say of the engine; of anything else the command says what is wrong."""
 _SUFFIXES = (".yaml", ".yml")
 
 
@@ -28,7 +30,8 @@ def target_variables(
         return {}
     if not isinstance(target, dict):
         return {}
-    found = {variable: target.get(field) for field, variable in _VARIABLES.items()}
+    engine = target.get("engine")
+    found = {_MASTER: target.get("master"), _ENGINE: engine if engine in _ENGINES else None}
     return {n: v for n, v in found.items() if isinstance(v, str) and v and not environ.get(n)}
 
 
@@ -47,7 +50,7 @@ def _choose(values: Mapping[str, Any], words: Sequence[str], environ: Mapping[st
         return None
     only = next(iter(targets)) if len(targets) == 1 else None
     name = _named(words) or environ.get(TARGET) or values.get("target") or only
-    return targets.get(name)
+    return targets.get(name) if isinstance(name, str) else None
 
 
 def _named(words: Sequence[str]) -> str | None:

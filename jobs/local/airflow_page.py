@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,7 +71,8 @@ def main() -> int:
         )
     os.umask(0o077)
     options.home.mkdir(parents=True, exist_ok=True)
-    env = {**os.environ, **make_settings(options.home, options.port, options.database)}
+    settings = make_settings(options.home, options.port, options.database)
+    env = make_environment(os.environ, settings)
     passwords = _write_passwords(options.home)
     try:
         subprocess.run([AIRFLOW, "db", "migrate"], env=env, check=True, stdout=subprocess.DEVNULL)
@@ -105,6 +107,15 @@ def make_settings(home: Path, port: int, database: str | None = None) -> dict[st
         # ... and so are the tasks of a scheduler that was lost.
         "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "10",
     }
+
+
+def make_environment(environ: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
+    """The variables of Airflow's processes: those of `environ`, and `settings`, which come first.
+
+    Without AIRFLOW_CONFIG, so the file of settings is that in the home of `settings`.
+    """
+    others = {name: value for name, value in environ.items() if name != "AIRFLOW_CONFIG"}
+    return {**others, **settings}
 
 
 def _parse_options() -> argparse.Namespace:

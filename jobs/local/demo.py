@@ -40,6 +40,7 @@ from jobs.read import read
 from jobs.session import spark_session
 from jobs.sessions.process import stay_on_utc
 from jobs.sessions.profiles import TINY
+from windowing.errors import TidemarkError, UsageError
 from windowing.ledger.table import read_history
 from windowing.report.frame import records
 from windowing.report.text import interval
@@ -68,6 +69,8 @@ CUTS = (
 )
 EXERCISE_START = datetime(2013, 3, 9, 13, 30, tzinfo=UTC)
 """From when on rows happen for an hour that are no flights."""
+_INTERRUPTED = 130
+"""The exit code of what Ctrl-C has ended, as shells have it."""
 PRINTER = Printer(as_json=False)
 CONSOLE = PRINTER.console
 
@@ -130,16 +133,23 @@ def _run_engine(variables: Mapping[str, str], word: str) -> None:
 
 
 def run_airflow(home: Path, variables: Mapping[str, str], *words: str) -> None:
-    """Runs one Airflow command."""
+    """Runs one Airflow command with the database of the demo, whatever `variables` say of it."""
+    others = {name: value for name, value in variables.items() if not _is_of_airflow(name)}
     settings = {
         "AIRFLOW_HOME": str(home / "airflow"),
         "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow/airflow.db",
         "AIRFLOW__LOGGING__LOGGING_LEVEL": "WARNING",
         "TIDEMARK_PIPELINES": str(home / "pipelines"),
         "TIDEMARK_BIN": str(TIDEMARK),
     }
-    run_command(home, {**variables, **settings}, AIRFLOW, *words)
+    run_command(home, {**others, **settings}, AIRFLOW, *words)
+
+
+def _is_of_airflow(variable: str) -> bool:
+    """Whether a variable sets up an Airflow, or names a file that does."""
+    return variable == "AIRFLOW_CONFIG" or variable.startswith("AIRFLOW__")
 
 
 def run_command(home: Path, variables: Mapping[str, str], *words: str | Path) -> None:
@@ -157,15 +167,25 @@ def run_command(home: Path, variables: Mapping[str, str], *words: str | Path) ->
 
 
 def main() -> int:
-    """Runs the demo from the first arrival to the backfill; returns 0 when every run succeeded."""
+    """Runs the demo from the first arrival to the backfill; returns 0 when every run succeeded.
+
+    Otherwise it is the exit code of the error, or 130 after Ctrl-C.
+    """
     parser = argparse.ArgumentParser(
         description="the demo of Tidemark: real flights, Airflow, Spark, Delta"
     )
     parser.add_argument("--home", type=Path, default=HOME)
     home = parser.parse_args().home.resolve()
     begun = time.monotonic()
-    with variables_for_commands() as variables:
-        play(prepare_demo(home, variables))
+    try:
+        with variables_for_commands() as variables:
+            play(prepare_demo(home, variables))
+    except TidemarkError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("\ninterrupted; the next demo begins anew", file=sys.stderr)
+        return _INTERRUPTED
     CONSOLE.print(f"\n{time.monotonic() - begun:.0f} seconds in all.")
     return 0
 
@@ -215,10 +235,12 @@ def prepare_demo(home: Path, variables: Mapping[str, str]) -> Demo:
 
 
 def _refuse_other_directory(home: Path) -> None:
-    """Ends the program if `home` contains files that no demo has made, so none are deleted."""
+    """Raises UsageError if `home` contains files that no demo has made, so none are deleted."""
+    if home.exists() and not home.is_dir():
+        raise UsageError(f"--home {home} is a file; name a directory")
     is_foreign = home != HOME and home.exists() and not (home / MARK).exists()
     if is_foreign and any(home.iterdir()):
-        sys.exit(
+        raise UsageError(
             f"--home {home} is not empty, and no demo has made it; "
             "name a directory that is new, or one of an earlier demo"
         )

@@ -74,11 +74,16 @@ def test_auto_starts_an_engine_and_asks_it(
     assert asked == [("run", "spec.yaml"), ("started",), ("run", "spec.yaml")]
 
 
+@pytest.mark.parametrize(
+    "error",
+    [TidemarkError("no JVM"), PermissionError(13, "Permission denied", "log")],
+    ids=["refused", "system"],
+)
 def test_where_no_engine_can_be_started_the_command_runs_without(
-    asked: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+    error: Exception, asked: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse() -> None:
-        raise TidemarkError("no JVM")
+        raise error
 
     monkeypatch.setenv("TIDEMARK_ENGINE", "auto")
     monkeypatch.setattr(control, "start_engine", refuse)

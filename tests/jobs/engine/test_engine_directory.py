@@ -49,6 +49,17 @@ def test_a_directory_that_others_can_enter_is_refused(runtime: Path) -> None:
         make_directory()
 
 
+def test_a_directory_below_one_that_gives_its_group_on_is_used(runtime: Path) -> None:
+    """What is made below a setgid directory has that bit, too, and still lets nobody in."""
+    runtime.chmod(0o2700)
+    made = make_directory().path
+    assert made.stat().st_mode & 0o7777 == 0o2700
+    assert find_directory() is not None
+    made.chmod(0o2710)
+    with pytest.raises(UsageError, match="has mode 2710; the engine only uses a directory of user"):
+        find_directory()
+
+
 def test_a_link_is_refused(runtime: Path) -> None:
     (runtime / "mine").mkdir(mode=0o700)
     (runtime / "tidemark").symlink_to(runtime / "mine")

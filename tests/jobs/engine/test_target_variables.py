@@ -60,7 +60,12 @@ def test_the_project_is_that_of_a_spec_on_the_command_line(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["targets = 5", "targets.dev = 5", "[targets.dev]\nengine = 5", "a = a", ""]
+    "text",
+    [
+        *("targets = 5", "targets.dev = 5", "a = a", ""),
+        *("[targets.dev]\nengine = 5", "[targets.dev]\nengine = 'on'"),
+        "target = ['dev']\n[targets.dev]\nengine = 'off'",
+    ],
 )
 def test_a_wrong_project_sets_nothing(text: str, tmp_path: Path) -> None:
     (tmp_path / "tidemark.toml").write_text(text)
@@ -73,18 +78,41 @@ def test_one_target_needs_no_name(tmp_path: Path) -> None:
     assert target_variables(["run"], {}, str(tmp_path)) == {MASTER: "local[3]"}
 
 
+STARTS = """
+import sys
+from jobs import __main__
+from jobs.engine import control
+control.start_engine = lambda: print("an engine is started")
+sys.argv[1:] = ["explain", "nothing"]
+__main__.main()
+"""
+
+
+def run_in(home: Path, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Runs Python in the folder of a project, without the variables of this process."""
+    variables = {"PYTHONPATH": str(Path(__file__).parents[3]), "XDG_RUNTIME_DIR": str(home)}
+    return subprocess.run(
+        [sys.executable, *words],
+        cwd=home,
+        env=variables | environ,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
 def test_a_command_has_the_engine_that_its_target_names(home: Path) -> None:
-    """A value of the variable is refused, so one that is refused was taken from the project."""
+    assert run_in(home, "-c", STARTS).stdout == "an engine is started\n"
+    assert run_in(home, "-c", STARTS, TIDEMARK_TARGET="prod").stdout == ""
+    assert run_in(home, "-c", STARTS, TIDEMARK_ENGINE="off").stdout == ""
+
+
+def test_a_wrong_engine_is_that_of_its_target(home: Path) -> None:
+    """Not that of the variable, which nobody has set; and help needs no right project."""
     (home / "tidemark.toml").write_text(PROJECT.replace('"auto"', '"sometimes"'))
-
-    def run(**environ: str) -> str:
-        words = [sys.executable, "-m", "jobs", "explain", "nothing"]
-        path = {"PYTHONPATH": str(Path(__file__).parents[3]), **environ}
-        done = subprocess.run(
-            words, cwd=home, env=path, capture_output=True, text=True, check=False, timeout=60
-        )
+    for environ in ({}, {ENGINE: "off"}):
+        done = run_in(home, "-m", "jobs", "explain", "nothing", **environ)
         assert done.returncode == 2
-        return done.stderr
-
-    assert "TIDEMARK_ENGINE is 'sometimes'" in run()
-    assert "targets.dev.engine: 'sometimes' is not allowed" in run(TIDEMARK_ENGINE="off")
+        assert "targets.dev.engine: 'sometimes' is not allowed" in done.stderr
+    assert run_in(home, "-m", "jobs", "explain", "--help").returncode == 0
