@@ -150,8 +150,8 @@ def _print_history(printer: Printer, advice: "Advice") -> None:
     from windowing.grid.zone import moment
 
     reading, history = advice.reading, advice.history
-    arrived = history.batches.arrived_us.tolist()
-    commits = count(len(reading.batches.arrived_us), "commit")
+    arrived = reading.batches.arrived_us.tolist()
+    commits = count(len(arrived), "commit")
     events = count(len(history.events.time), "event")
     printer.line(f"{advice.pipeline}: {events} in {commits} of {advice.source}")
     if arrived:

@@ -57,6 +57,7 @@ class Target:
 class OpenWindow:
     """A window of an output that has not closed, with the events that have arrived of all keys.
 
+    `events` is None where some of what arrived since the window began was not read.
     `expected_share` is the share of its events that has probably arrived; None where the history
     is too short to know it.
     """
@@ -64,7 +65,7 @@ class OpenWindow:
     output: str
     start: datetime
     end: datetime
-    events: int
+    events: int | None
     expected_share: float | None
 
 
@@ -164,7 +165,7 @@ class Advice:
         }
 
     def _describe_history(self) -> dict[str, object]:
-        reading, batches = self.reading, self.history.batches.arrived_us.tolist()
+        reading, batches = self.reading, self.reading.batches.arrived_us.tolist()
         return {
             "first_version": reading.first,
             "last_version": reading.last,

@@ -54,11 +54,11 @@ TARGETS = (MOST, NEARLY_ALL, ALL)
 def advise_watermark(pipeline: Pipeline, reading: Reading, wanted: Wanted) -> Advice:
     """What the events that were read say about the watermark."""
     history = build_history(pipeline, reading.batches, reading.events, wanted.every_us)
-    judged = judge(pipeline, history)
-    events = len(judged.age)
     source = str(pipeline.source.table)
-    if not events:
-        why = _explain_unknown(history)
+    judged = judge(pipeline, history) if len(history.events.time) else None
+    events = 0 if judged is None else len(judged.age)
+    if judged is None or not events:
+        why = _explain_unknown(history, reading.cut_by)
         return Advice(pipeline.name, source, reading, history, 0, unknown=why)
     margins = find_margins(judged)
     closings = find_closings(history, judged, pipeline.watermark)
@@ -71,7 +71,7 @@ def advise_watermark(pipeline: Pipeline, reading: Reading, wanted: Wanted) -> Ad
     groups = measure_groups(judged, judged.events.group)
     latest = _choose_latest(groups)
     odd = find_odd_keys(history, judged, whole.behind_us[1])
-    windows, checks = _judge_windows(pipeline, history)
+    windows, checks = _judge_windows(pipeline, history, reading.complete_from_us)
     chosen = propose(margins, wanted.on_time, wanted.counted)
     return Advice(
         pipeline.name,
@@ -99,9 +99,20 @@ def advise_watermark(pipeline: Pipeline, reading: Reading, wanted: Wanted) -> Ad
     )
 
 
-def _explain_unknown(history: History) -> str:
+_MORE = {"--since": "name an earlier time by --since", "--rows": "read more rows by --rows"}
+
+
+def _explain_unknown(history: History, cut_by: str | None) -> str:
+    more = None if cut_by is None else _MORE[cut_by]
     if not len(history.events.time):
+        if more is not None:
+            return f"{cut_by} leaves no event of the source that could be read; {more}"
         return "no event of the source could be read; land events in it and advise again"
+    if more is not None:
+        return (
+            "all events that were read arrived at once, so it can't be told how late they are; "
+            f"{more}"
+        )
     return (
         "all events arrived at once, so it can't be told how late they are; what is needed are "
         "events of at least two commits, better of some days"
@@ -148,9 +159,12 @@ def _measure_periods(judged: Judged) -> tuple[Named, ...]:
 
 
 def _judge_windows(
-    pipeline: Pipeline, history: History
+    pipeline: Pipeline, history: History, complete_from_us: int | None
 ) -> tuple[tuple[OpenWindow, ...], tuple[Checked, ...]]:
-    """The open windows of grids with their shares, and how well such shares were met."""
+    """The open windows of grids with their shares, and how well such shares were met.
+
+    Of those that begin before `complete_from_us` it is not known how many events have arrived.
+    """
     arrived = history.batches.arrived_us
     highest = np.maximum(find_highest(history), find_bases(history, pipeline.watermark))
     closed_us, until_us = int(highest[-1]) - pipeline.watermark.delay_us, int(arrived[-1])
@@ -162,7 +176,10 @@ def _judge_windows(
         curves, found = _learn_shares(window, events.time, arrived[events.batch], arrived)
         checks += [Checked(window.name, check) for check in found]
         for span in list_open(window, closed_us, until_us + 1):
-            windows.append(_measure_open(window.name, span, time, curves, until_us))
+            found_open = _measure_open(window.name, span, time, curves, until_us)
+            if complete_from_us is not None and span.start_us < complete_from_us:
+                found_open = replace(found_open, events=None)
+            windows.append(found_open)
     return tuple(windows), tuple(checks)
 
 

@@ -30,6 +30,8 @@ from windowing.storage.table_properties import COLUMN_MAPPING
 
 _INTEGERS = ("long", "integer", "short", "byte")
 _NAIVE = ("timestamp_ntz", "date")
+_UNGROUPED = ("binary", "variant")
+"""Types without parts whose values are no text that tells groups apart."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ def find_time_column(pipeline: Pipeline, asked: Asked) -> TimeColumn:
     if name is None:
         what = "event_time: arrival means that each event happens when it arrives"
         raise UsageError(f"{pipeline.name} has no late events, because {what}")
-    types = _read_types(source.table)
+    types = _read_types(source.table, name)
     _check_stored(pipeline, name, asked)
     check_groups(asked, types)
     kind = types.get(name)
@@ -64,28 +66,43 @@ def find_time_column(pipeline: Pipeline, asked: Asked) -> TimeColumn:
 
 
 def check_groups(asked: Asked, columns: Mapping[str, object]) -> None:
-    """Raises UsageError where `by` names a column that the source has not."""
+    """Raises UsageError where `by` names no column of the source, or one that makes no groups.
+
+    `columns` are the types as the log names them, by name.
+    """
     for name in asked.by:
         if name not in columns:
             raise UsageError(
                 f"--by: {quote_value(name)} is no column of the source; "
                 f"it has {join_names(sorted(columns))}{suggest_name(name, list(columns))}"
             )
+        kind = columns[name]
+        if not isinstance(kind, str) or kind in _UNGROUPED:
+            shown = kind["type"] if isinstance(kind, Mapping) else kind
+            raise UsageError(
+                f"--by: {quote_value(name)} is of type {shown}; events are grouped by columns of "
+                "texts, numbers, booleans, dates and times"
+            )
 
 
-def _read_types(path: Location) -> dict[str, str]:
-    """The type of each column as the log names it; NeedsSpark where Arrow can't read the files."""
+def _read_types(path: Location, time: str) -> dict[str, object]:
+    """The type of each column as the log names it; NeedsSpark where Arrow can't read the files.
+
+    They have no column that the table is partitioned by, which `time` must not be.
+    """
     if path.is_in_catalog:
         raise NeedsSpark("the table is a name of Spark's catalog")
     try:
         with errors_explained(path):
             table = open_to_read(path) or open_delta(path)
             fields = json.loads(table.schema().to_json())["fields"]
-            mode = table.metadata().configuration.get(COLUMN_MAPPING, "none")
+            metadata = table.metadata()
     except TableError as error:
         raise NeedsSpark("its log is one that delta-rs can't read") from error
-    if mode != "none":
+    if metadata.configuration.get(COLUMN_MAPPING, "none") != "none":
         raise NeedsSpark("its files have other names of columns")
+    if time in metadata.partition_columns:
+        raise NeedsSpark(f"{quote_value(time)} is a partition column")
     return {each["name"]: each["type"] for each in fields}
 
 

@@ -65,10 +65,10 @@ class History:
 def build_history(pipeline: Pipeline, batches: Batches, events: Events, every_us: int) -> History:
     """The history as a pipeline would have read it that runs every `every_us`, or 0: at each batch.
 
-    Batches that arrived within the same stretch of that length are one.
+    Batches that arrived within the same stretch of that length are one. Of no batch it is empty.
     """
     run = _number_runs(batches.arrived_us, every_us)
-    last = np.flatnonzero(np.diff(run, append=run[-1] + 1))
+    last = np.flatnonzero(np.diff(run, append=-1))
     arrived = batches.arrived_us[last]
     limit = pipeline.watermark.max_future_us
     # What is quarantined moves no watermark.
@@ -92,7 +92,7 @@ def _number_runs(arrived: Instants, every_us: int) -> Instants:
     if not every_us:
         return np.arange(len(arrived))
     stretch = arrived // every_us
-    return np.cumsum(np.diff(stretch, prepend=stretch[0]) > 0)
+    return np.cumsum(np.diff(stretch, prepend=stretch[:1]) > 0)
 
 
 def _find_first_copies(events: Events, ids: Instants) -> Instants:

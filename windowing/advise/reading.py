@@ -32,7 +32,9 @@ class Reading:
     """What was read, in batches of one commit each, from version `first` to version `last`.
 
     `keys` and `groups` are their values as text, by number. `invalid` rows had no event time or no
-    key. `reach` is why the history begins where it does.
+    key. `reach` is why the history begins where it does, and `cut_by` the option that leaves out
+    older commits, if one does. All that arrived at `complete_from_us` or later was read; it is None
+    where that is all that ever arrived.
     """
 
     first: int
@@ -44,6 +46,8 @@ class Reading:
     invalid: int
     left_out: tuple[LeftOut, ...]
     reach: str
+    cut_by: str | None = None
+    complete_from_us: int | None = None
 
 
 class NeedsSpark(Exception):

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from windowing.advise.arrow_rows import CollectedRows, find_nulls, to_numpy
 from windowing.advise.boundaries import find_instants
+from windowing.advise.ends import NEVER_US
 from windowing.advise.files import check_groups, find_time_column, read_files
 from windowing.advise.history import UNKNOWN_US, Batches
 from windowing.advise.reading import Asked, LeftOut, Reading
@@ -27,6 +28,7 @@ from windowing.source.upstream import describe_missing
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta, delta_log
 from windowing.storage.kept_open import newest_version, read_commit_text
+from windowing.storage.store import store_of
 from windowing.storage.table_figures import list_file_figures
 
 MOST_COMMITS = 20_000
@@ -34,6 +36,7 @@ MOST_COMMITS = 20_000
 _VACUUMED = "VACUUM has removed their files"
 _REWRITES = "they also changed or removed rows, and recorded no change feed"
 _UNTIMED = "they have no time"
+_WHOLE = "that is the whole history of the table"
 _FEED = "their change feed can't be read together with computed columns"
 
 
@@ -41,12 +44,14 @@ _FEED = "their change feed can't be read together with computed columns"
 class _Log:
     """Commits that brought rows, oldest first, why there are no older ones, and removed files.
 
-    `removed_by` has the version that removed a file, by its path.
+    `cut_by` is the option that leaves out older ones, if one does. `removed_by` has the version
+    that removed a file, by its path.
     """
 
     table: Location
     arrivals: tuple[Arrival, ...]
     reach: str
+    cut_by: str | None
     removed_by: Mapping[str, int]
 
 
@@ -74,15 +79,22 @@ def read_events_by_spark(spark: SparkSession, pipeline: Pipeline, asked: Asked) 
     """`read_events` for any source, whose rows Spark reads.
 
     Rows that were deleted since and whose files are marked are not among them. Raises SourceMissing
-    and SpecError as a run does, and UsageError where `by` names no column.
+    and SpecError as a run does, and UsageError where `by` names no column that makes groups.
     """
     source = pipeline.source
-    check_groups(asked, {field.name: field for field in checked_schema(spark, pipeline)})
+    fields = checked_schema(spark, pipeline).fields
+    check_groups(asked, {field.name: field.dataType.jsonValue() for field in fields})
     column = source.event_time.column or ""
     log = _list_arrivals(delta_log.home(spark, source.table), column, asked)
     rows = CollectedRows(source.key, asked.by, source.event_id, source.zone)
     timed = [arrival for arrival in log.arrivals if arrival.at_us is not None]
-    left_out = {each.version: _FEED for each in timed if any(f.inserts_only for f in each.files)}
+    deleted = _find_deleted(log)
+    left_out = {
+        each.version: _VACUUMED
+        for each in timed
+        if not deleted.isdisjoint(file.path for file in each.files)
+    }
+    left_out |= {each.version: _FEED for each in timed if any(f.inserts_only for f in each.files)}
     batches = {
         file.path.rpartition("/")[2]: batch
         for batch, arrival in enumerate(timed)
@@ -93,6 +105,13 @@ def read_events_by_spark(spark: SparkSession, pipeline: Pipeline, asked: Asked) 
         stored = delta.read(spark, source.table, version)
         _collect(rows, _select(stored, pipeline, rows, names), batches)
     return _finish(log, timed, rows, left_out, column)
+
+
+def _find_deleted(log: _Log) -> set[str]:
+    """The paths of removed files that are not there any more."""
+    # Those with an address of their own are files of another table.
+    own = {path for path in log.removed_by if ":/" not in path}
+    return own - store_of(log.table).list_files(log.table).keys() if own else own
 
 
 def _group_by_version(log: _Log, wanted: Iterable[str]) -> dict[int | None, list[str]]:
@@ -138,23 +157,27 @@ def _finish(
     column: str,
 ) -> Reading:
     events, keys, groups = rows.number_rows()
+    unread = _explain_unread(log.arrivals, left_out)
+    batches = _batch(timed, _find_high(log, timed, column), unread)
     return Reading(
         log.arrivals[0].version if log.arrivals else 0,
         log.arrivals[-1].version if log.arrivals else 0,
-        _batch(timed, _find_high(log, timed, column), left_out),
+        batches,
         events,
         keys,
         groups,
         rows.invalid,
-        tuple(_sum_left_out(log.arrivals, left_out)),
+        tuple(_sum_left_out(log.arrivals, unread)),
         log.reach,
+        log.cut_by,
+        _find_complete(log, timed, batches, unread),
     )
 
 
 def _list_arrivals(table: Location, column: str, asked: Asked) -> _Log:
     found: list[Arrival] = []
     removed: dict[str, int] = {}
-    reach = "that is the whole history of the table"
+    reach, cut_by = _WHOLE, None
     rows = 0
     newest = newest_version(table)
     for version in range(newest, -1, -1):
@@ -166,27 +189,59 @@ def _list_arrivals(table: Location, column: str, asked: Asked) -> _Log:
         arrival = read_arrival(version, text, column)
         if arrival is None:
             continue
-        if asked.since_us is not None and (arrival.at_us or 0) < asked.since_us:
-            reach = "--since leaves out older commits"
+        if _is_before(arrival, asked.since_us):
+            reach, cut_by = "--since leaves out older commits", "--since"
             break
         rows += arrival.rows or 0
-        if found and (rows > asked.rows or newest - version >= MOST_COMMITS):
-            limit = f"--rows {asked.rows}" if rows > asked.rows else f"{MOST_COMMITS:,} commits"
-            reach = f"older commits are beyond the limit of {limit}"
+        if found and rows > asked.rows:
+            reach, cut_by = f"older commits are beyond the limit of --rows {asked.rows}", "--rows"
+            break
+        if found and newest - version >= MOST_COMMITS:
+            reach = f"older commits are beyond the limit of {MOST_COMMITS:,} commits"
             break
         found.append(arrival)
-    return _Log(table, tuple(reversed(found)), reach, removed)
+    return _Log(table, tuple(reversed(found)), reach, cut_by, removed)
 
 
-def _sum_left_out(arrivals: Sequence[Arrival], left_out: Mapping[int, str]) -> Iterable[LeftOut]:
+def _is_before(arrival: Arrival, since_us: int | None) -> bool:
+    """Whether a commit is known to be older than asked for. One without a time tells nothing."""
+    return since_us is not None and arrival.at_us is not None and arrival.at_us < since_us
+
+
+def _explain_unread(arrivals: Sequence[Arrival], left_out: Mapping[int, str]) -> dict[int, str]:
+    """By version why the rows of a commit were not read."""
+    unread = dict(left_out)
+    for arrival in arrivals:
+        if arrival.at_us is None:
+            unread[arrival.version] = _UNTIMED
+        elif arrival.rewrites:
+            unread[arrival.version] = _REWRITES
+    return unread
+
+
+def _find_complete(
+    log: _Log, timed: Sequence[Arrival], batches: Batches, unread: Container[int]
+) -> int | None:
+    """From when on all that arrived was read; None where that is the whole history.
+
+    A commit without a time arrived before the next one that has a time.
+    """
+    versions = [each.version for each in timed]
+    arrived: dict[int, int] = dict(zip(versions, batches.arrived_us.tolist(), strict=True))
+    complete = None if log.reach == _WHOLE else min(arrived.values(), default=None)
+    next_us: int = NEVER_US
+    for arrival in reversed(log.arrivals):
+        next_us = arrived.get(arrival.version, next_us)
+        if arrival.version in unread:
+            return next_us if complete is None else max(complete, next_us)
+    return complete
+
+
+def _sum_left_out(arrivals: Sequence[Arrival], unread: Mapping[int, str]) -> Iterable[LeftOut]:
     """The commits that were left out, by reason."""
     reasons: dict[str, list[Arrival]] = {}
     for arrival in arrivals:
-        reason = left_out.get(arrival.version)
-        if arrival.at_us is None:
-            reason = _UNTIMED
-        elif arrival.rewrites:
-            reason = _REWRITES
+        reason = unread.get(arrival.version)
         if reason is not None:
             reasons.setdefault(reason, []).append(arrival)
     for reason, those in reasons.items():
@@ -194,7 +249,7 @@ def _sum_left_out(arrivals: Sequence[Arrival], left_out: Mapping[int, str]) -> I
         yield LeftOut(len(those), sum(counts) if len(counts) == len(those) else None, reason)
 
 
-def _batch(timed: Sequence[Arrival], before_us: int, left_out: Container[int]) -> Batches:
+def _batch(timed: Sequence[Arrival], before_us: int, unread: Container[int]) -> Batches:
     """The batches of the commits; what arrived before the first one reached `before_us`.
 
     The log's highest times are those of commits that were not read: they may be of rows that are no
@@ -203,8 +258,7 @@ def _batch(timed: Sequence[Arrival], before_us: int, left_out: Container[int]) -
     at = np.array([arrival.at_us or 0 for arrival in timed], np.int64)
     highs = []
     for arrival in timed:
-        is_unread = arrival.version in left_out or bool(arrival.rewrites)
-        known = arrival.high_us if is_unread else None
+        known = arrival.high_us if arrival.version in unread else None
         highs.append(UNKNOWN_US if known is None else known)
     high = np.array(highs, np.int64)
     high[:1] = np.maximum(high[:1], before_us)

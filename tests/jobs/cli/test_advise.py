@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from deltalake import DeltaTable
 from ruamel.yaml import YAML
 
 from jobs.cli.main import main
 from jobs.sessions.profiles import SHORT
-from tests.support.planted_history import Planted, plant_spec, write_history
+from tests.support.planted_history import EVENTS, Planted, plant_spec, write_history
 from tests.support.refused_session import NO_SESSION, refuse_sessions
 from windowing.grid.zone import micros
 from windowing.spec.load import load_pipeline
@@ -100,6 +101,76 @@ def test_of_one_commit_nothing_can_be_told(tmp_path: Path) -> None:
     found = json.loads(advise(tmp_path, "--json").stdout)
     assert "at once" in found["unknown"]
     assert (found["proposed"], found["targets"], found["history"]["judged"]) == (None, [], 0)
+
+
+@pytest.mark.parametrize("words", [[], ["--every", "1 hour"]], ids=["commits", "runs"])
+def test_of_an_empty_source_nothing_can_be_told(tmp_path: Path, words: list[str]) -> None:
+    DeltaTable.create(tmp_path / "source", EVENTS)
+    said = advise(tmp_path, *words)
+    assert said.exit_code == 0, said.output
+    assert "no event of the source could be read; land events in it" in said.stdout
+    history = json.loads(advise(tmp_path, "--json", *words).stdout)["history"]
+    assert (history["commits"], history["events"], history["first_arrival"]) == (0, 0, None)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (
+            ["--since", "2026-01-01T06:00Z"],
+            "--since leaves no event of the source that could be read; name an earlier time by "
+            "--since",
+        ),
+        (
+            ["--since", "2026-01-01T05:00Z"],
+            "all events that were read arrived at once, so it can't be told how late they are; "
+            "name an earlier time by --since",
+        ),
+        (
+            ["--rows", "1"],
+            "all events that were read arrived at once, so it can't be told how late they are; "
+            "read more rows by --rows",
+        ),
+    ],
+    ids=["after", "newest", "rows"],
+)
+def test_the_option_is_named_that_leaves_too_little(
+    tmp_path: Path, words: list[str], sentence: str
+) -> None:
+    plant(tmp_path, hours=5)
+    said = advise(tmp_path, *words, "--json")
+    assert said.exit_code == 0, said.output
+    assert json.loads(said.stdout)["unknown"] == sentence
+
+
+def test_arrivals_are_those_of_commits_however_runs_are_taken(tmp_path: Path) -> None:
+    plant(tmp_path)
+    said = advise(tmp_path, "--every", "2 hours", "--json")
+    history = json.loads(said.stdout)["history"]
+    assert history["first_arrival"] == START.isoformat()
+    assert history["last_arrival"] == (START + timedelta(hours=12)).isoformat()
+    assert "They arrived from 2026-01-01 00:00Z to 2026-01-01 12:00Z," in said.stderr
+
+
+@pytest.mark.parametrize(
+    ("since", "events"),
+    [
+        # In the hour from 11:00 on two events of a happen, and one of b that has arrived.
+        (None, [3, 1]),
+        ("2026-01-01T11:00Z", [3, 1]),
+        ("2026-01-01T11:30Z", [None, 1]),
+    ],
+    ids=["whole", "from-its-start", "from-its-middle"],
+)
+def test_events_of_a_window_are_counted_where_all_of_them_were_read(
+    tmp_path: Path, since: str | None, events: list[int | None]
+) -> None:
+    plant(tmp_path)
+    said = advise(tmp_path, "--json", *([] if since is None else ["--since", since]))
+    windows = json.loads(said.stdout)["windows"]
+    assert [each["events"] for each in windows] == events
+    (line,) = [line for line in said.stderr.splitlines() if "[2026-01-01 11:00Z, 12:00Z)" in line]
+    assert line.split()[4] == ("-" if events[0] is None else "3")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from tests.support.planted_history import (
     plant_spec,
     write_history,
 )
+from windowing.advise.ends import NEVER_US
 from windowing.advise.history import UNKNOWN_US
 from windowing.advise.reading import Asked, NeedsSpark, Reading
 from windowing.advise.table import read_events
@@ -100,6 +102,7 @@ def test_commits_whose_files_are_gone_are_left_out(tmp_path: Path) -> None:
     (left_out,) = found.left_out
     assert (left_out.commits, left_out.rows) == (2, 4)
     assert "VACUUM" in left_out.reason
+    assert found.complete_from_us == at("11:00")
     # Their highest event times are known from the log.
     assert found.batches.high_us.tolist()[:2] == [at("09:58"), at("10:30")]
 
@@ -114,6 +117,7 @@ def test_commits_that_changed_rows_are_left_out(tmp_path: Path) -> None:
     assert [each[1:] for each in rows_of(found)] == [each[1:] for each in ALL_THREE]
     assert [left.commits for left in found.left_out] == [1]
     assert "changed or removed rows" in found.left_out[0].reason
+    assert found.complete_from_us == at("11:30")
 
 
 def test_of_a_change_feed_inserts_arrive(tmp_path: Path) -> None:
@@ -144,6 +148,7 @@ def test_a_log_that_was_shortened_limits_the_history(tmp_path: Path) -> None:
     assert rows_of(found) == [(0, time, key) for _, time, key in ALL_THREE[4:]]
     assert found.reach == "the log has no commits before version 2"
     assert (found.first, found.last) == (2, 2)
+    assert (found.cut_by, found.complete_from_us) == (None, at("12:00"))
     # What had arrived before is known by the statistics of the files that are there.
     assert found.batches.high_us.tolist() == [at("12:30")]
 
@@ -180,6 +185,45 @@ def test_an_in_commit_timestamp_is_the_arrival(tmp_path: Path) -> None:
     found = read(tmp_path)
     assert found.batches.arrived_us.tolist() == [at("10:00")]
     assert [left.reason for left in found.left_out] == ["they have no time"]
+
+
+def lose_time(source: Path, version: int) -> None:
+    """Lets a commit not say when it was made."""
+    file = source / "_delta_log" / f"{version:020}.json"
+    file.write_text(file.read_text().replace('"timestamp"', '"two"'))
+
+
+def test_a_commit_without_a_time_hides_no_older_ones(tmp_path: Path) -> None:
+    write_history(tmp_path / "source", THREE)
+    lose_time(tmp_path / "source", 2)
+    found = read(tmp_path, Asked(since_us=at("11:00")))
+    assert found.batches.arrived_us.tolist() == [at("11:00")]
+    assert [left.reason for left in found.left_out] == ["they have no time"]
+    assert (found.reach, found.cut_by) == ("--since leaves out older commits", "--since")
+
+
+@pytest.mark.parametrize(
+    ("asked", "untimed", "expected"),
+    [
+        (Asked(), [], None),
+        (Asked(rows=4), [], at("11:00")),
+        (Asked(since_us=at("11:30")), [], at("12:00")),
+        # It arrived before the commit after it, or else at any time.
+        (Asked(), [0], at("11:00")),
+        (Asked(), [1], at("12:00")),
+        (Asked(), [0, 1], at("12:00")),
+        (Asked(), [2], NEVER_US),
+        (Asked(rows=4), [1], at("12:00")),
+    ],
+    ids=["all", "rows", "since", "first", "second", "two", "newest", "rows-second"],
+)
+def test_it_is_known_from_when_on_everything_was_read(
+    tmp_path: Path, asked: Asked, untimed: list[int], expected: int | None
+) -> None:
+    write_history(tmp_path / "source", THREE)
+    for version in untimed:
+        lose_time(tmp_path / "source", version)
+    assert read(tmp_path, asked).complete_from_us == expected
 
 
 def test_clocks_of_several_writers_never_go_back(tmp_path: Path) -> None:
@@ -280,6 +324,14 @@ def test_what_can_not_be_read_without_spark_is_said(tmp_path: Path) -> None:
         read(tmp_path, Asked(by=("day",)), columns={"day": "lower(shop)"})
 
 
+def test_times_that_are_not_in_the_files_need_spark(tmp_path: Path) -> None:
+    schema = pa.schema([("shop", pa.string()), ("day", pa.date32())])
+    rows = pa.Table.from_pylist([{"shop": "a", "day": date(2026, 1, 1)}], schema)
+    write_deltalake(tmp_path / "source", rows, partition_by=["day"])
+    with pytest.raises(NeedsSpark, match="'day' is a partition column"):
+        read(tmp_path, event_time="day", zone="UTC")
+
+
 def test_a_table_feature_that_arrow_does_not_know_needs_spark(tmp_path: Path) -> None:
     write_history(tmp_path / "source", THREE)
     file = tmp_path / "source" / "_delta_log" / f"{0:020}.json"
@@ -300,6 +352,37 @@ def test_wrong_questions_are_refused(tmp_path: Path) -> None:
         read(tmp_path, Asked(by=("shpo",)))
     with pytest.raises(UsageError, match="shops has no late events"):
         read(tmp_path, event_time="arrival")
+
+
+NO_GROUPS = {
+    "struct": pa.struct([("a", pa.int64())]),
+    "array": pa.list_(pa.int64()),
+    "map": pa.map_(pa.string(), pa.int64()),
+    "binary": pa.binary(),
+}
+
+
+@pytest.mark.parametrize("kind", NO_GROUPS)
+def test_a_column_without_texts_makes_no_groups(tmp_path: Path, kind: str) -> None:
+    schema = EVENTS.append(pa.field("body", NO_GROUPS[kind]))
+    write_history(tmp_path / "source", [Planted(at("10:00"), [row("1", "09:50")])], schema)
+    allowed = "columns of texts, numbers, booleans, dates and times"
+    with pytest.raises(UsageError, match=f"--by: 'body' is of type {kind}; .* {allowed}"):
+        read(tmp_path, Asked(by=("body",)))
+
+
+def test_scalars_make_groups(tmp_path: Path) -> None:
+    scalars: Mapping[str, tuple[pa.DataType, Any, str]] = {
+        "whole": (pa.int32(), 7, "7"),
+        "exact": (pa.decimal128(9, 2), Decimal("1.50"), "1.50"),
+        "yes": (pa.bool_(), True, "true"),
+        "day": (pa.date32(), date(2026, 1, 2), "2026-01-02"),
+    }
+    schema = pa.schema([*EVENTS, *((name, kind) for name, (kind, _, _) in scalars.items())])
+    one = row("1", "09:50") | {name: value for name, (_, value, _) in scalars.items()}
+    write_history(tmp_path / "source", [Planted(at("10:00"), [one])], schema)
+    found = read(tmp_path, Asked(by=tuple(scalars)))
+    assert found.groups == [tuple(text for _, _, text in scalars.values())]
 
 
 def test_an_empty_table_has_no_events(tmp_path: Path) -> None:
