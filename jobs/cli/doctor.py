@@ -10,6 +10,7 @@ from jobs.cli.exit_codes import REFUSED
 from jobs.cli.options import common
 from jobs.cli.spark import open_to_write
 from jobs.console import Printer
+from windowing.errors import UsageError
 from windowing.report.places import describe_places, places_as_json
 from windowing.report.text import count
 
@@ -38,6 +39,8 @@ def doctor(pipeline: "Pipeline", *, printer: Printer, break_lock: bool, yes: boo
     if break_lock:
         _break_lock(printer, pipeline, yes=yes)
         return
+    if yes:
+        raise UsageError("--yes needs --break-lock, which asks before it ends the lock")
     from jobs.locking.lock_file import find_lock
     from jobs.sessions.profiles import TINY
 

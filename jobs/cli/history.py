@@ -1,7 +1,7 @@
 """The command that shows which values windows have had: history."""
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from windowing.spec.pipeline import Pipeline
 
 _MICROSECOND = timedelta(microseconds=1)
+_LAST = datetime.max.replace(tzinfo=UTC)
 
 
 @click.command()
@@ -70,7 +71,8 @@ def history(
         raise UsageError("--at names the windows already; leave out --from and --to")
     ordered(start, end)
     if at is not None:
-        start, end = at, at + _MICROSECOND
+        # No window begins after the last time that there is.
+        start, end = at, None if at == _LAST else at + _MICROSECOND
     from jobs.sessions.profiles import FULL, choose_for_tables
 
     # How much of the source is read is not known.
@@ -100,7 +102,8 @@ def _print_histories(
     if not found.is_complete:
         printer.line(
             "earlier values are not known: the output recorded no change feed, its columns were "
-            "changed, or files were deleted before their changes were kept"
+            "changed, files were deleted before their changes were kept, or retention.revisions or "
+            "`erase --where` has removed them"
         )
 
 

@@ -6,6 +6,7 @@ from functools import wraps
 from typing import Any, TypeVar, cast
 
 import click
+from click.core import ParameterSource
 
 from jobs.cli.pipeline_argument import pipeline_argument
 from jobs.cli.spark_extra import require_spark_extra
@@ -144,6 +145,12 @@ def limit_option(command: F) -> F:
         show_default=True,
         help="How many rows to show at most.",
     )(command)
+
+
+def is_given(option: str) -> bool:
+    """Whether an option of the command stands on its command line; it may have a default."""
+    source = click.get_current_context().get_parameter_source(option)
+    return source is ParameterSource.COMMANDLINE
 
 
 def ordered(start: datetime | None, end: datetime | None) -> None:

@@ -186,8 +186,9 @@ def _list_names() -> list[str]:
     try:
         project = find_project(os.curdir)
         return [] if project is None else names_of(project)
-    except TidemarkError:
-        # A shell can't show why; the command itself says it.
+    except (OSError, TidemarkError):
+        # A shell can't show why; the command itself says it, where it needs a name. The current
+        # directory may have been deleted.
         return []
 
 
@@ -196,7 +197,7 @@ def _list_targets() -> list[str]:
 
     try:
         project = find_project(os.curdir)
-    except TidemarkError:
+    except (OSError, TidemarkError):
         return []
     return [] if project is None else list(project.names)
 

@@ -9,6 +9,7 @@ from jobs.cli.format import how_many
 from jobs.cli.options import (
     as_of_option,
     common,
+    is_given,
     key_option,
     keys_of,
     limit_option,
@@ -52,9 +53,10 @@ def state(
     limit: int,
 ) -> None:
     """Show state tables (partial aggregates). With --window, show that window's rows."""
-    if window is None and (keys or start or end or as_of):
+    if window is None and (keys or start or end or reverse or as_of or is_given("limit")):
         raise UsageError(
-            "--key, --from, --to and --as-of need --window, which names the window to show"
+            "--key, --from, --to, --reverse, --as-of and --limit need --window, which names the "
+            "window to show"
         )
     chosen = None if window is None else window_of(pipeline, window)
     wanted_keys = keys_of(pipeline, keys)

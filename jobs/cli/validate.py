@@ -7,11 +7,11 @@ import click
 
 from jobs.cli.format import how_many
 from jobs.cli.lock import probe_lock
-from jobs.cli.options import common, limit_option
+from jobs.cli.options import common, is_given, limit_option
 from jobs.cli.spark import open_to_write
 from jobs.console import Printer
 from windowing.columns import END, START
-from windowing.errors import ExpectationsFailed
+from windowing.errors import ExpectationsFailed, UsageError
 from windowing.report.text import count, window_cell
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ def validate(
     Data Docs, whose path is printed. Outcomes that are recorded already, as `run --validate` does,
     are printed as they are.
     """
+    if not failing and is_given("limit"):
+        raise UsageError("--limit needs --failing, which lists the rows that fail")
     from jobs.validation.validated import find_validation
 
     probe_lock(pipeline)

@@ -8,16 +8,20 @@ from random import Random
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.history import history
+from jobs.cli.history import _print_histories
+from jobs.console import Printer
+from jobs.history import Histories, history
 from jobs.maintain import maintain
 from jobs.show import Wanted
 from tests.jobs.test_history import Course, Named, place_of
+from tests.support.hourly_trips import SPEC
 from tests.support.long_lived_pipeline import Crasher, ends_at
 from tests.support.pipeline_under_test import Lab
 from windowing.grid.zone import micros, moment
 from windowing.ledger.rule import BACKFILL_DONE, DONE
 from windowing.ledger.table import read_history
 from windowing.revisions.rule import Period, Value
+from windowing.spec.load import load_pipeline
 
 Told = Mapping[Named, list[Value]]
 """The values of each window, without what readers saw of them."""
@@ -67,6 +71,26 @@ def maintain_until(lab: Lab, until: int, place: str | None) -> None:
     step()
 
 
+def is_told_in_full(lab: Lab) -> list[bool]:
+    """By output whether all values are known that its windows have had."""
+    windows = [lab.pipeline.window(window.name) for window in lab.windows]
+    found = [history(lab.spark, lab.pipeline, window, Wanted(limit=1)) for window in windows]
+    return [each.is_complete for each in found]
+
+
+@pytest.mark.parametrize("cause", ["retention.revisions", "`erase --where`"])
+def test_what_may_have_removed_values_is_told(
+    cause: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "trips.yaml").write_text(SPEC)
+    pipeline = load_pipeline(tmp_path / "trips.yaml")
+    printer = Printer(as_json=False)
+    _print_histories(printer, pipeline, "hourly", Histories())
+    assert capsys.readouterr().out == "trips.hourly: 0 windows\n"
+    _print_histories(printer, pipeline, "hourly", Histories(is_complete=False))
+    assert cause in capsys.readouterr().out
+
+
 def list_steps(lab: Lab) -> list[int]:
     """When each batch and each chunk of a backfill ended, by the ledger."""
     entries = read_history(lab.pipeline).entries
@@ -83,10 +107,12 @@ def test_values_that_were_replaced_by_then_are_forgotten(
     for step in (course.run, course.run, course.backfill, lab.maintain, course.run):
         step()
     before = tell(lab)
+    assert all(is_told_in_full(lab))
     early, late = list_steps(lab)[1:3]
     maintain_until(lab, early, place)
     first = tell(lab)
     assert first == forget(before, early) != before
+    assert not any(is_told_in_full(lab))
     maintain_until(lab, late, place)
     second = tell(lab)
     assert second == forget(before, late) != first

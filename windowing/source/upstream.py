@@ -8,6 +8,7 @@ from windowing.location import Location
 from windowing.merge.rule import published_name
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.reserved import PUBLISHED
+from windowing.spec.words import quote_value
 from windowing.storage.kept_open import has_commit
 
 
@@ -35,9 +36,12 @@ def describe_unpublished(pipeline: Pipeline) -> str | None:
     home = table.parent
     if table.is_in_catalog or home.name != PUBLISHED or not _is_of_pipeline(home.parent):
         return None
-    options = () if pipeline.placed_by is None else pipeline.placed_by.options
-    command = " ".join(["tidemark publish", home.parent.name, *options])
-    return f"nothing of {table.name} is published yet; `{command}` does that"
+    name, by = home.parent.name, pipeline.placed_by
+    missing = f"nothing of {table.name} is published yet"
+    # A pipeline has a name on the command line only in a project.
+    if by is None:
+        return f"{missing}; publish the pipeline {quote_value(name)} by its spec"
+    return f"{missing}; `{' '.join(['tidemark publish', name, *by.options])}` does that"
 
 
 def describe_missing(pipeline: Pipeline) -> str:

@@ -167,3 +167,15 @@ def test_from_python_the_time_is_a_value(home: Path) -> None:
     later = datetime.now(UTC) + timedelta(hours=1)
     found = tidemark.status(pipeline, later)
     assert (found.at, found.is_stale, found.run) == (later, True, 1)
+
+
+def test_a_folder_is_found_from_a_directory_that_is_gone(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = home / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    said = status(home)
+    assert said.exit_code == 5, said.stderr
+    assert "stale" in said.stdout

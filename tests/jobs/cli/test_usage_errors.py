@@ -251,7 +251,15 @@ WRONG = [
     (["show", "{spec}", "hourly", "--as-of", "yesterday"], "'yesterday' is not a run"),
     (["show", "{spec}", "hourly", "--as-of", "3", "--published"], "--published"),
     (["late", "{spec}", "--outcome", "lost"], "'lost' is not one of"),
-    (["state", "{spec}", "--key", "place=EWR"], "--key, --from, --to and --as-of need --window"),
+    *(
+        (
+            ["state", "{spec}", *words],
+            "--key, --from, --to, --reverse, --as-of and --limit need --window",
+        )
+        for words in (["--key", "place=EWR"], ["--reverse"], ["--limit", "20"])
+    ),
+    (["validate", "{spec}", "--limit", "20"], "--limit needs --failing"),
+    (["doctor", "{spec}", "--yes"], "--yes needs --break-lock"),
     (["state", "{spec}", "--window", "weekly"], "no window 'weekly'"),
 ]
 
@@ -263,6 +271,14 @@ def test_a_wrong_command_line_is_one_sentence_and_exit_2(
     result = tidemark(*(word.format(spec=spec, dir=tmp_path) for word in words))
     assert result.exit_code == 2
     assert sentence in said(result)
+
+
+def test_windows_may_contain_the_last_time_that_there_is(
+    spec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuse_sessions(monkeypatch)
+    result = tidemark("history", spec, "hourly", "--at", "9999-12-31T23:59:59.999999Z")
+    assert said(result) == f"tidemark: {NO_SESSION}"
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -46,11 +46,17 @@ def test_it_begins_with_the_published_table_alone(tmp_path: Path) -> None:
 
 def test_before_the_first_publication_it_says_so(tmp_path: Path) -> None:
     PublishedLake(tmp_path)
-    said = "nothing of hourly is published yet; `tidemark publish trips` does that"
+    missing = "nothing of hourly is published yet"
     days = reading(tmp_path, "lake/trips/published/hourly")
-    assert describe_unpublished(days) == said
-    placed = replace(days, placed_by=PlacedBy("/tidemark.toml", "prod", ("--target", "prod")))
-    assert describe_unpublished(placed) == said.replace("trips`", "trips --target prod`")
+    # Without a project, a pipeline has no name on the command line.
+    by_spec = "publish the pipeline 'trips' by its spec"
+    assert describe_unpublished(days) == f"{missing}; {by_spec}"
+    for options, command in (
+        ((), "tidemark publish trips"),
+        (("--target", "prod"), "tidemark publish trips --target prod"),
+    ):
+        placed = replace(days, placed_by=PlacedBy("/tidemark.toml", "prod", options))
+        assert describe_unpublished(placed) == f"{missing}; `{command}` does that"
     for table in ("lake/trips/hourly", f"{tmp_path}/published/hourly", "published.hourly"):
         assert describe_unpublished(reading(tmp_path, table)) is None
 
