@@ -17,7 +17,10 @@ _SCHEME = re.compile(r"([A-Za-z_][A-Za-z0-9_+.-]*):/", re.ASCII)
 _FILE = re.compile(r"file:(?://(?:localhost)?(?=/))?(/(?!/).*)", re.IGNORECASE | re.DOTALL)
 _S3 = re.compile(r"(?:s3|s3a|s3n)://([^/]*)/?(.*)", re.IGNORECASE | re.DOTALL)
 _HDFS = re.compile(r"hdfs://([^/]*)/?(.*)", re.IGNORECASE | re.DOTALL)
-_CLUSTER = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[1-9][0-9]{0,4})?", re.ASCII)
+_CLUSTER = re.compile(
+    r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:(?P<port>[1-9][0-9]{0,4}))?", re.ASCII
+)
+_LAST_PORT = 65_535
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", re.ASCII)
 _NOT_ON_HDFS = re.compile(r"[^A-Za-z0-9._=+~-]")
 """What delta-rs spells otherwise than Spark there, or HDFS can't have."""
@@ -116,7 +119,8 @@ def _resolve_s3(field: str, text: str, bucket: str, key: str) -> str:
 
 def _resolve_hdfs(field: str, text: str, cluster: str, path: str) -> str:
     """The path of a directory on HDFS, without `.`, `..` and what a URL spells otherwise."""
-    if not _CLUSTER.fullmatch(cluster.lower()):
+    found = _CLUSTER.fullmatch(cluster)
+    if found is None or int(found["port"] or 0) > _LAST_PORT:
         raise SpecError(
             field,
             f"{quote_value(text)} names no cluster of HDFS: {quote_value(cluster)} is no host and "
@@ -136,7 +140,8 @@ def _resolve_hdfs(field: str, text: str, cluster: str, path: str) -> str:
             f"{quote_value(text)} holds {odd[0]!r}, which the path of a table on HDFS can't; "
             "use letters without accents, digits and .-_=+~ alone",
         )
-    return "/".join([f"hdfs://{cluster.lower()}", *parts])
+    # Without a port it may be a nameservice, of which Hadoop's settings have the exact spelling.
+    return "/".join([f"hdfs://{cluster.lower() if found['port'] else cluster}", *parts])
 
 
 def _split_plain(field: str, text: str, path: str, why: str) -> list[str]:

@@ -53,8 +53,6 @@ from windowing.storage.system_errors import find_cause_to_show, find_system_erro
 from windowing.storage.table_properties import CHECKPOINT_INTERVAL, WITH_STATISTICS
 
 Row = Mapping[str, Any]
-
-
 _PROPERTIES = {
     # Text gets no statistics, so that no log contains a value of a row.
     WITH_STATISTICS: "run",
@@ -62,12 +60,10 @@ _PROPERTIES = {
     CHECKPOINT_INTERVAL: "50",
 }
 """The properties that a control table is created with."""
-
-
+_NO_URL = "Could not parse"
+"""How delta-rs says that a place can't be one, by the error of a table that is not there."""
 _LOST_RACE = "Failed to commit transaction"
 """How the message begins when another commit has the version that was to be made."""
-
-
 _ONCE = CommitProperties(max_commit_retries=0)
 """A commit that fails where another one has the next version, instead of taking a later one."""
 _KEEPS_COMMITS = PostCommitHookProperties(create_checkpoint=True, cleanup_expired_logs=False)
@@ -76,8 +72,6 @@ _KEEPS_COMMITS = PostCommitHookProperties(create_checkpoint=True, cleanup_expire
 That would list every file of the log, and delta-rs would also delete a version that has expired by
 its age alone, although it was the newest one until now.
 """
-
-
 _READ_BY_SPARK = {"deletionVectors", "columnMapping"}
 """Features that change which rows and columns the files of a table contain."""
 
@@ -222,7 +216,9 @@ def open_table(path: Location) -> DeltaTable | None:
     with errors_explained(path):
         try:
             opened = open_delta(path)
-        except TableNotFoundError:
+        except TableNotFoundError as error:
+            if _NO_URL in str(error):
+                raise
             return None
     if path.is_local and has_empty_commit(path, opened.version()):
         raise TableError(path, "a commit is empty")

@@ -192,6 +192,13 @@ def test_a_broken_file_of_others_is_none_of_the_project(tmp_path: Path) -> None:
 def test_the_path_of_a_lake_on_hdfs_is_normalised(tmp_path: Path) -> None:
     file = spec(tmp_path, lake="lake: hdfs://Node:8020/data//lake/")
     assert load_pipeline(file).lake.text == "hdfs://node:8020/data/lake"
+    file = spec(tmp_path, lake="lake: hdfs://Node:65535/lake")
+    assert load_pipeline(file).lake.text == "hdfs://node:65535/lake"
+
+
+def test_a_nameservice_on_hdfs_keeps_its_capital_letters(tmp_path: Path) -> None:
+    file = spec(tmp_path, lake="lake: HDFS://MyCluster/data//lake/")
+    assert load_pipeline(file).lake.text == "hdfs://MyCluster/data/lake"
 
 
 def test_the_nearest_file_is_the_projects(tmp_path: Path) -> None:

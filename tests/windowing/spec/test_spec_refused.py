@@ -378,6 +378,7 @@ CASES: list[tuple[dict[str, Any], str, str]] = [
     ({"lake": "s3://My_Lake/l"}, "lake", "names no bucket of S3: 'My_Lake'"),
     ({"lake": "hdfs:///lake"}, "lake", "names no cluster of HDFS: '' is no host and port of a"),
     ({"lake": "hdfs://node:0/lake"}, "lake", "names no cluster of HDFS: 'node:0'"),
+    ({"lake": "hdfs://node:65536/lake"}, "lake", "names no cluster of HDFS: 'node:65536'"),
     ({"lake": "hdfs://me@node/lake"}, "lake", "names no cluster of HDFS: 'me@node'"),
     ({"lake": "hdfs://node:8020/"}, "lake", "is a whole cluster; name a directory in it"),
     ({"source/table": "hdfs://node/a/../b"}, "source.table", "holds '..' as the name of a dir"),

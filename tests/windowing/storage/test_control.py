@@ -56,6 +56,11 @@ def test_a_lost_file_and_a_panic_are_errors_of_the_table() -> None:
         assert found.value.reason == str(error)
 
 
+def test_a_place_that_is_no_url_is_not_a_table_that_is_not_there() -> None:
+    with pytest.raises(control.TableError, match="invalid port number"):
+        control.open_table(Location("hdfs://node:65536/lake/trips/_ledger"))
+
+
 def test_a_table_that_is_not_there_has_no_rows_and_no_version(tmp_path: Path) -> None:
     assert control.read_rows(Location(str(tmp_path / "none"))) == []
     assert control.read_version(Location(str(tmp_path / "none"))) == -1
