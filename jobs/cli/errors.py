@@ -5,10 +5,11 @@ import re
 import click
 
 from jobs.cli.examples import EXAMPLES
-from windowing.errors import TidemarkError
+from windowing.errors import TidemarkError, UsageError
 from windowing.location import HDFS, S3
 from windowing.report.text import cell
 from windowing.spec.words import join_names
+from windowing.storage.hdfs_errors import WrongSettings
 
 _MAX_LENGTH = 300
 _CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\]")
@@ -57,6 +58,8 @@ def explain_error(error: Exception) -> Failure:
     """An error of Tidemark as it is; of any other its kind and the first line, shortened."""
     if isinstance(error, TidemarkError):
         return Failure(_one_line(str(error)), error.exit_code)
+    if isinstance(error, WrongSettings):
+        return Failure(f"{error.filename}: {error.strerror}", UsageError.exit_code)
     if isinstance(error, OSError) and str(error.filename).startswith((S3, HDFS)):
         again = "run again, which finishes what was begun"
         return Failure(f"{error.filename}: {error.strerror}; {again}", 1)

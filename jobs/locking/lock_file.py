@@ -181,7 +181,10 @@ def write_errors_explained(pipeline: Pipeline) -> Iterator[None]:
         yield
     except OSError as error:
         cause = f"({error.strerror}): {error.filename}"
-        allowed = "the lake has to be a directory to which the user of this process may write"
+        advice = "; the lake has to be a directory to which the user of this process may write"
         if shared_store_of(pipeline.root) is not None:
-            allowed = "the credentials of this process have to allow reading and writing there"
-        raise UsageError(f"{pipeline.root} can't be written to {cause}; {allowed}") from error
+            advice = "; the credentials of this process have to allow reading and writing there"
+        if pipeline.root.is_on_hdfs:
+            # There are no credentials, and the cause says what to do.
+            advice = ""
+        raise UsageError(f"{pipeline.root} can't be written to {cause}{advice}") from error

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from windowing.location import Location
+from windowing.location import HDFS, Location
 
 _CLASS = re.compile(r"\b(?:org\.apache\.hadoop|java)(?:\.\w+)*\.(\w+(?:Exception|Error))")
 """How both libraries quote the class of an answer."""
@@ -29,6 +29,49 @@ _BELOW_A_FILE = "(is not a directory)"
 _LOST = (errno.EIO, "the connection to HDFS was lost")
 _UNREACHABLE = (errno.ECONNREFUSED, "the name node can't be reached; check host and port")
 _OF_THE_WAY = ("communicating with HDFS", "HdfsObjectStore")
+_NO_HOST = "failed to lookup address"
+_NO_NODES = (
+    errno.EINVAL,
+    "HADOOP_CONF_DIR names no name nodes for {cluster}; set it to the directory with the settings "
+    "of that cluster, or add the port, as in hdfs://{cluster}:8020",
+)
+_BAD_FILE = (errno.EINVAL, "core-site.xml or hdfs-site.xml in HADOOP_CONF_DIR is no whole XML file")
+_NO_LOGIN = (
+    errno.EACCES,
+    "HDFS and this process agree on no way to log in; check hadoop.security.authentication in "
+    "HADOOP_CONF_DIR",
+)
+_NO_TICKET = (errno.EACCES, "Kerberos does not log this process in to HDFS; check klist and kinit")
+_ERASURE_CODED = (
+    errno.ENOTSUP,
+    "the directory is erasure-coded, where HDFS can't make sure that a write lasts; use one whose "
+    "files are replicated (hdfs ec -setPolicy -replicate)",
+)
+_NOT_IN_CLIENT = (errno.ENOTSUP, "the cluster has something that the client of HDFS lacks")
+_LACKING = "UnsupportedFeature"
+_BY_SETTING = {
+    "No NameNode hosts found": _NO_NODES,
+    "XmlParseError": _BAD_FILE,
+    "XML parse error": _BAD_FILE,
+    "GSSAPIError": _NO_TICKET,
+    "GSSAPI error": _NO_TICKET,
+    "libgssapi": _NO_TICKET,
+    "SASLError": _NO_LOGIN,
+    "SASL error": _NO_LOGIN,
+    "NoSASLMechanism": _NO_LOGIN,
+    "No valid SASL mechanism": _NO_LOGIN,
+    "SIMPLE authentication is not enabled": _NO_LOGIN,
+    "hsync is not supported": _ERASURE_CODED,
+    _LACKING: _NOT_IN_CLIENT,
+    "operation not supported": _NOT_IN_CLIENT,
+    "UnsupportedErasureCodingPolicy": _NOT_IN_CLIENT,
+    "unsupported erasure coding policy": _NOT_IN_CLIENT,
+}
+"""By words of either library, of which each has its own: what only other settings change."""
+
+
+class WrongSettings(OSError):
+    """An error that comes again until settings of this process or of the cluster are others."""
 
 
 @contextmanager
@@ -42,7 +85,10 @@ def errors_of_hdfs(place: Location) -> Iterator[None]:
     except (FileNotFoundError, FileExistsError):
         raise
     except (OSError, RuntimeError) as error:
-        raise _explain(place, str(error)) from None
+        # The client tells what it can't do by a kind of RuntimeError, and all else by that itself.
+        is_lacking = isinstance(error, RuntimeError) and type(error) is not RuntimeError
+        text = f"{_LACKING}: {error}" if is_lacking else str(error)
+        raise _explain(place, text) from None
 
 
 def find_error(place: Location, text: str) -> OSError | None:
@@ -50,6 +96,9 @@ def find_error(place: Location, text: str) -> OSError | None:
 
     A file that is missing is none, because its table is damaged then.
     """
+    setting = _find_setting(place, text)
+    if setting is not None:
+        return setting
     found = _CLASS.search(text)
     if found is not None and found[1] in _BY_CLASS:
         return OSError(*_BY_CLASS[found[1]], place.text)
@@ -65,6 +114,9 @@ def find_number(text: str) -> int | None:
 
 
 def _explain(place: Location, text: str) -> OSError:
+    setting = _find_setting(place, text)
+    if setting is not None:
+        return setting
     found = _CLASS.search(text)
     if found is None:
         return _explain_way(place, text)
@@ -75,6 +127,16 @@ def _explain(place: Location, text: str) -> OSError:
     return OSError(errno.EIO, f"HDFS answered {found[1]}", place.text)
 
 
+def _find_setting(place: Location, text: str) -> WrongSettings | None:
+    """The error of a setting that a message tells of; None where it tells of none."""
+    told = next((told for words, told in _BY_SETTING.items() if words in text), None)
+    if told is None:
+        return None
+    number, sentence = told
+    cluster = place.cluster_and_path[0].removeprefix(HDFS)
+    return WrongSettings(number, sentence.format(cluster=cluster), place.text)
+
+
 def _explain_way(place: Location, text: str) -> OSError:
-    is_refused = find_number(text) == errno.ECONNREFUSED
-    return OSError(*(_UNREACHABLE if is_refused else _LOST), place.text)
+    is_unreachable = find_number(text) == errno.ECONNREFUSED or _NO_HOST in text
+    return OSError(*(_UNREACHABLE if is_unreachable else _LOST), place.text)

@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from jobs.locking.lock_file import probe
 from tests.support.hourly_trips import SPEC
 from tests.support.unprivileged import as_anyone
+from windowing.errors import UsageError
+from windowing.spec.load import load_pipeline
 
 PROBING = (
     ["run"],
@@ -102,3 +105,29 @@ def test_a_reset_names_what_it_may_not_delete(place: str, spec: Path) -> None:
     assert ended.stderr.count("\n") == 1
     again = tidemark("reset", spec, "--yes")
     assert (again.returncode, list(lake.iterdir())) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("cluster", "cause"),
+    [
+        (
+            "Ns",
+            "HADOOP_CONF_DIR names no name nodes for Ns; set it to the directory with the settings "
+            "of that cluster, or add the port, as in hdfs://Ns:8020",
+        ),
+        ("127.0.0.1:1", "the name node can't be reached; check host and port"),
+    ],
+    ids=["nameservice", "port"],
+)
+def test_a_cluster_that_is_not_there_is_one_sentence_without_credentials(
+    cluster: str, cause: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
+    file = tmp_path / "trips.yaml"
+    file.write_text(SPEC.replace("lake: lake", f"lake: hdfs://{cluster}/lake"))
+    pipeline = load_pipeline(str(file))
+    with pytest.raises(UsageError) as refused:
+        probe(pipeline)
+    root = f"hdfs://{cluster}/lake/trips"
+    # The lock is looked for by its token.
+    assert str(refused.value) == f"{root} can't be written to ({cause}): {root}/._tokens__lock"

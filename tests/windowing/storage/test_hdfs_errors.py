@@ -4,8 +4,9 @@ import errno
 
 import pytest
 
+from jobs.cli.errors import explain_error
 from windowing.location import Location
-from windowing.storage.hdfs_errors import errors_of_hdfs, find_error
+from windowing.storage.hdfs_errors import WrongSettings, errors_of_hdfs, find_error
 from windowing.storage.system_errors import find_system_error
 
 PLACE = Location("hdfs://node:8020/lake/a")
@@ -32,6 +33,7 @@ TRACE = "\n\tat org.apache.hadoop.hdfs.server.namenode.FSDirectory.check(FSDirec
         ),
         ('RPCError("org.apache.hadoop.ipc.OddException", "a b")', errno.EIO, "HDFS answered OddE"),
         ("Connection refused (os error 111)", errno.ECONNREFUSED, "can't be reached"),
+        ("failed to lookup address information: Name or", errno.ECONNREFUSED, "can't be reached"),
         ('DataTransferError("x")', errno.EIO, "the connection to HDFS was lost"),
     ],
 )
@@ -40,6 +42,79 @@ def test_an_error_has_a_number_and_a_sentence(said: str, number: int, sentence: 
         raise RuntimeError(said + TRACE)
     assert (refused.value.errno, refused.value.filename) == (number, PLACE.text)
     assert "FSDirectory" not in str(refused.value)
+
+
+NO_NODES = (
+    "HADOOP_CONF_DIR names no name nodes for Ns; set it to the directory with the settings of that "
+    "cluster, or add the port, as in hdfs://Ns:8020"
+)
+NO_LOGIN = (
+    "HDFS and this process agree on no way to log in; check hadoop.security.authentication in "
+    "HADOOP_CONF_DIR"
+)
+NO_TICKET = "Kerberos does not log this process in to HDFS; check klist and kinit"
+NO_XML = "core-site.xml or hdfs-site.xml in HADOOP_CONF_DIR is no whole XML file"
+ERASURE_CODED = (
+    "the directory is erasure-coded, where HDFS can't make sure that a write lasts; use one whose "
+    "files are replicated (hdfs ec -setPolicy -replicate)"
+)
+LACKS = "the cluster has something that the client of HDFS lacks"
+
+
+class Lacking(RuntimeError):
+    """As the client raises for what it can't do."""
+
+
+ANSWER = 'RPCError("org.apache.hadoop.security.AccessControlException", '
+
+
+@pytest.mark.parametrize(
+    ("error", "as_delta_rs_says_it", "sentence"),
+    [
+        (
+            RuntimeError('InvalidArgument("No NameNode hosts found")'),
+            "invalid argument\n ↳ No NameNode hosts found",
+            NO_NODES,
+        ),
+        (
+            RuntimeError("XmlParseError(UnclosedRootNode)"),
+            "XML parse error\n ↳ the root node was opened but never closed",
+            NO_XML,
+        ),
+        (RuntimeError('SASLError("denied")'), "SASL error\n ↳ denied", NO_LOGIN),
+        (RuntimeError("NoSASLMechanism"), "No valid SASL mechanism found", NO_LOGIN),
+        (
+            RuntimeError(f'{ANSWER}"SIMPLE authentication is not enabled.")'),
+            "RPC error\n ↳ org.apache.hadoop.security.AccessControlException: SIMPLE "
+            "authentication is not enabled.  Available:[TOKEN, KERBEROS]",
+            NO_LOGIN,
+        ),
+        (RuntimeError("GSSAPIError(Major, 1)"), "GSSAPI error\n ↳ 1", NO_TICKET),
+        (
+            Lacking("hsync is not supported for erasure-coded files"),
+            "operation not supported\n ↳ hsync is not supported for erasure-coded files",
+            ERASURE_CODED,
+        ),
+        (Lacking("a cipher"), "operation not supported\n ↳ a cipher", LACKS),
+        (RuntimeError('UnsupportedFeature("a")'), "operation not supported\n ↳ a", LACKS),
+    ],
+    ids=[
+        *("nodes", "xml", "sasl", "no-sasl", "simple", "gssapi", "erasure-coded", "class"),
+        "feature",
+    ],
+)
+def test_what_other_settings_change_says_which_and_exits_as_a_wrong_use(
+    error: Exception, as_delta_rs_says_it: str, sentence: str
+) -> None:
+    place = Location("hdfs://Ns/lake/a")
+    with pytest.raises(WrongSettings) as refused, errors_of_hdfs(place):
+        raise error
+    said = f"Generic HdfsObjectStore error\n ↳ {as_delta_rs_says_it}"
+    for met in (refused.value, find_system_error(place, OSError(said))):
+        assert isinstance(met, WrongSettings)
+        assert (met.strerror, met.filename) == (sentence, place.text)
+        failure = explain_error(met)
+        assert (failure.message, failure.code) == (f"{place}: {sentence}", 2)
 
 
 def test_a_file_below_another_file_is_none() -> None:
