@@ -67,6 +67,12 @@ class SharedStoreContract(StoreContract):
         assert store.create_listed(home / "a", b"again") is None
         listed = [*store.list_tags(home, "")]
         assert listed == sorted(tags.items())
+        for name, tag in listed:
+            read = store.read_listed(home / name)
+            assert read is not None
+            assert (read.content, read.tag) == (name.encode(), tag)
+        assert store.read_listed(home / "none") is None
+        assert store.read_listed(home / "c") is None
         store.write(home / "b", b"another")
         assert dict(store.list_tags(home, "a")) != {name: tags[name] for name in ("b", "c/d")}
         assert [name for name, _ in store.list_tags(home, "a")] == ["b", "c/d"]

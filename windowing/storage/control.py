@@ -47,6 +47,7 @@ from windowing.storage.kept_open import (
 )
 from windowing.storage.log_lines import LOG
 from windowing.storage.next_commit import check_next, commit_next, list_pruned
+from windowing.storage.permission import check_permission
 from windowing.storage.plain_log import is_plain
 from windowing.storage.s3_settings import read_s3_settings
 from windowing.storage.system_errors import find_cause_to_show, find_system_error
@@ -318,6 +319,7 @@ def commit_actions(
 def checkpoint_log(path: Location, version: int) -> None:
     """Writes a log checkpoint of the newest version of a table."""
     if not write_checkpoint(path, version):
+        check_permission()
         open_delta(path).create_checkpoint()
 
 

@@ -96,6 +96,12 @@ class HdfsStore:
         # One that is gone is listed by no tag.
         return "" if found is None else _tag_of(found)
 
+    def read_listed(self, file: Location) -> Tagged | None:
+        """The content of a file with the tag that listings show of it; None where there is none."""
+        found = self._client.find(file)
+        content = None if found is None or found.isdir else self.read(file)
+        return None if found is None or content is None else Tagged(content, _tag_of(found))
+
     def list_names(self, directory: Location) -> Iterator[str]:
         """The names of the files and directories in a directory, in no order."""
         yield from self._list_directory(directory)

@@ -237,10 +237,7 @@ def keep_commit(path: Location, version: int, content: bytes, tag: str) -> None:
 def write_checkpoint(path: Location, version: int) -> bool:
     """Writes a log checkpoint of a version by its copy; whether there is one."""
     copies = _copies_of(path)
-    if copies is None:
-        return False
-    copies.write_checkpoint(path, version)
-    return True
+    return copies is not None and copies.write_checkpoint(path, version)
 
 
 def note_version(path: Location, version: int) -> None:

@@ -135,7 +135,7 @@ class _Copy:
 
     def read(self, name: str) -> bytes:
         """The file that was listed; FileNotFoundError where it is gone, or is another one now."""
-        found = self.store.read_tagged(self.log / name)
+        found = self.store.read_listed(self.log / name)
         if found is None or found.tag != self.there[name]:
             raise FileNotFoundError(f"{self.log / name} was deleted")
         return found.content
@@ -248,16 +248,16 @@ class LogCopies:
                 return
             copy.keep(name_commit(version), content, tag)
 
-    def write_checkpoint(self, table: Location, version: int) -> None:
+    def write_checkpoint(self, table: Location, version: int) -> bool:
         """Writes a log checkpoint of a version: made of the copy, then put where the log is.
 
-        Of a log that can't be copied a later command writes one.
+        Whether there is one; none where the log can't be copied.
         """
         copy = self._copy_of(table)
         with copy.turn:
             opened = self.open(table, version, open_nothing)
             if opened is None:
-                return
+                return False
             opened.create_checkpoint()
             name = f"{version:020}.checkpoint.parquet"
             made = copy.directory / LOG / name
@@ -268,6 +268,7 @@ class LogCopies:
             # No version is opened by a log checkpoint of which the look at the log knows nothing.
             made.unlink()
             last.unlink()
+            return True
 
     def copy_data(self, table: Location, names: Sequence[str]) -> list[Path] | None:
         """Data files of a table on this machine, each of which is read once; None where one lacks.

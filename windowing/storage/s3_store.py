@@ -154,6 +154,10 @@ class S3Store:
         """Writes a file unless there is one; the tag that listings show of it."""
         return self.replace(file, content, None)
 
+    def read_listed(self, file: Location) -> Tagged | None:
+        """The content of a file with its tag, which listings show, too."""
+        return self.read_tagged(file)
+
     def list_names(self, directory: Location) -> Iterator[str]:
         """The names of the files and directories in a directory, in no order."""
         start, found = _start_of(directory), self._look_into(directory)

@@ -113,6 +113,12 @@ class SharedStore(Store, Protocol):
     def create_listed(self, file: Location, content: bytes) -> str | None:
         """As `create`; the tag that listings show of the file, None where it did not write it."""
 
+    def read_listed(self, file: Location) -> Tagged | None:
+        """The content of a file with the tag that listings show of it; None where there is none.
+
+        Of a file that is replaced meanwhile the tag may be the earlier one.
+        """
+
     def delete_file(self, file: Location) -> None:
         """Deletes a file; nothing where there is none."""
 

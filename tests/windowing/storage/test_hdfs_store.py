@@ -9,14 +9,22 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 
 from tests.support.hdfs_server import HdfsServer
 from tests.support.shared_store_contract import SharedStoreContract
 from windowing.location import Location
+from windowing.storage import control, log_copies
 from windowing.storage.hdfs_client import HdfsClient
 from windowing.storage.hdfs_tokens import Tokens
+from windowing.storage.kept_open import lake_written, logs_copied, reuse_table
+from windowing.storage.log_lines import LOG
 from windowing.storage.store import SharedStore, Store, shared_store_of, store_of
+from windowing.storage.table_properties import CHECKPOINT_INTERVAL
+
+SCHEMA = pa.schema([("run", pa.int64())])
 
 
 @pytest.fixture
@@ -247,6 +255,54 @@ def test_a_name_node_that_is_silent_is_an_error_in_time(
         os.kill(hdfs_server.name_node, signal.SIGCONT)
     change(shared(home), home)
     assert found(home) == CASES[change][1]
+
+
+@pytest.fixture
+def table(home: Location, monkeypatch: pytest.MonkeyPatch) -> Location:
+    """A table with a log checkpoint after each three commits, of which there are four."""
+    monkeypatch.setitem(control._PROPERTIES, CHECKPOINT_INTERVAL, "3")
+    path = home / "shop" / "_ledger"
+    control.create_table(path, SCHEMA)
+    for number in range(4):
+        with lake_written(path.parent):
+            control.append_rows(path, SCHEMA, [{"run": number}], number)
+    return path
+
+
+def test_a_log_gets_its_log_checkpoint(table: Location) -> None:
+    names = {*store_of(table).list_names(table / LOG)}
+    assert {f"{3:020}.checkpoint.parquet", "_last_checkpoint"} <= names
+    assert sorted(row["run"] for row in control.read_rows(table)) == [0, 1, 2, 3]
+
+
+def test_a_log_is_copied(table: Location, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    reads = HdfsClient.read
+
+    def note(client: HdfsClient, file: Location) -> bytes:
+        read.append(file.name)
+        return reads(client, file)
+
+    def open_itself(_: Location) -> DeltaTable:
+        pytest.fail("the log was not copied")
+
+    monkeypatch.setattr(HdfsClient, "read", note)
+    with logs_copied():
+        for _ in range(2):
+            opened = reuse_table(table, open_itself)
+            assert opened is not None
+            assert opened.version() == 4
+        assert sorted(read) == [f"{3:020}.checkpoint.parquet", f"{4:020}.json"]
+
+
+def test_a_log_that_is_not_copied_gets_its_log_checkpoint_all_the_same(
+    table: Location, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_copies, "select_segment", lambda *_: None)
+    with lake_written(table.parent):
+        for number in (4, 5):
+            control.append_rows(table, SCHEMA, [{"run": number}], number)
+    assert f"{6:020}.checkpoint.parquet" in store_of(table).list_names(table / LOG)
 
 
 def test_an_error_of_hdfs_is_a_sentence_without_pages_of_java(hdfs_server: HdfsServer) -> None:
