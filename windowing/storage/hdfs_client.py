@@ -65,10 +65,13 @@ class HdfsClient:
             return None
 
     def list_directory(self, directory: Location, *, deep: bool = False) -> Iterator[FileStatus]:
-        """All files and directories in a directory, or below it; none where there is none."""
+        """All files and directories in a directory, or below it; none where there is none.
+
+        One that goes while the listing is made may be missing, and nothing else.
+        """
         try:
             yield from self._ask(
-                directory, lambda client, path: [*client.list_status(path, recursive=deep)]
+                directory, lambda client, path: _take_all(client.list_status(path, recursive=deep))
             )
         except FileNotFoundError:
             return
@@ -136,6 +139,24 @@ class HdfsClient:
         if not results:
             raise TimeoutError(*_SILENT, place.text)
         return results[0]
+
+
+def _take_all(listing: Iterator[FileStatus]) -> list[FileStatus]:
+    """A listing without what is in directories that have gone since their names were listed.
+
+    FileNotFoundError where the first one is not there.
+    """
+    found: list[FileStatus] = []
+    while True:
+        try:
+            each = next(listing, None)
+        except FileNotFoundError:
+            if not found:
+                raise
+            continue
+        if each is None:
+            return found
+        found.append(each)
 
 
 @cache

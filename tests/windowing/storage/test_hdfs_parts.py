@@ -1,4 +1,4 @@
-"""Large files on HDFS are read and written by calls for their parts, each of which ends in time."""
+"""Large files and listings of HDFS come in parts, of files by calls that each end in time."""
 
 import time
 from dataclasses import dataclass
@@ -83,3 +83,43 @@ def test_a_part_that_takes_too_long_is_an_error(
     with pytest.raises(TimeoutError, match="HDFS did not answer in time"):
         HdfsClient(SECONDS).write_new(FILE, CONTENT)
     assert not slow.is_closed
+
+
+@dataclass
+class Listing:
+    """Names as they are listed; None stands for a directory that has gone. It is also a client."""
+
+    left: list[str | None]
+
+    def list_status(self, *_: object, **__: object) -> "Listing":
+        """The names."""
+        return self
+
+    def __iter__(self) -> "Listing":
+        return self
+
+    def __next__(self) -> str:
+        """The next name."""
+        if not self.left:
+            raise StopIteration
+        name = self.left.pop(0)
+        if name is None:
+            raise FileNotFoundError(name)
+        return name
+
+
+@pytest.mark.parametrize(
+    ("listed", "found"),
+    [
+        ([], []),
+        ([None], []),
+        (["a", "a/1"], ["a", "a/1"]),
+        (["a", None, "b", None, None, "b/1", "c", None], ["a", "b", "b/1", "c"]),
+    ],
+    ids=["empty", "not there", "whole", "changing"],
+)
+def test_a_listing_lacks_only_what_goes_while_it_is_made(
+    listed: list[str | None], found: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hdfs_client, "_make_client", lambda *_: Listing(listed))
+    assert [str(each) for each in HdfsClient(SECONDS).list_directory(FILE, deep=True)] == found
