@@ -50,8 +50,6 @@ def sort_files(files: Files, landed: Sequence[LandedFile]) -> Sorted:
     unreadable: dict[str, str] = {}
     lines: dict[str, str] = {}
     for file in landed:
-        if file.bytes == 0:
-            continue
         try:
             found, line = _read_shape(files, file.name)
         except UnreadableFile as error:

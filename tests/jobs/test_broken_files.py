@@ -135,7 +135,7 @@ def take_all(
     for name, case in cases.items():
         drop.land(name, case.content)
     done = drop.take(spark)
-    assert len(done.files) == len(cases)
+    assert len(done.files) == sum(len(case.content) > 0 for case in cases.values())
     assert done.read == sum(len(case.ids) + len(case.reasons) for case in cases.values())
     return drop
 
@@ -210,7 +210,7 @@ def test_every_kind_of_parquet_file_has_its_outcome(spark: SparkSession, tmp_pat
     drop.land("damaged.parquet", b"PAR1" + b"\xff" * 40 + whole[44:])
     drop.land("text.parquet", "id\n1\n")
     done = drop.take(spark)
-    assert (len(done.files), done.read) == (12, 13)
+    assert (len(done.files), done.read) == (11, 13)
     assert drop.rows(spark, "source_file", "id") == [
         ("fractions.parquet", 1),
         ("more.parquet", 1),

@@ -60,6 +60,18 @@ def test_a_first_file_pins_its_columns_and_becomes_rows(
     assert drop.pinned.read_text() == text
 
 
+def test_a_file_is_taken_once_it_has_bytes(spark: SparkSession, tmp_path: Path) -> None:
+    drop = DropFolder(tmp_path)
+    drop.pin(id="bigint", place="string")
+    drop.land("1.csv", "id,place\n1,a\n")
+    drop.land("2.csv", "")
+    assert [taken.file.name for taken in drop.take(spark).files] == ["1.csv"]
+    assert find_nothing_new(drop.pipeline) is not None
+    drop.land("2.csv", "id,place\n2,b\n")
+    assert [taken.file.name for taken in drop.take(spark).files] == ["2.csv"]
+    assert drop.rows(spark, "id", "place", "source_file") == [(1, "a", "1.csv"), (2, "b", "2.csv")]
+
+
 def test_files_have_columns_in_any_order_and_number(spark: SparkSession, tmp_path: Path) -> None:
     drop = DropFolder(tmp_path)
     drop.pin(id="bigint", place="string", at="timestamp")

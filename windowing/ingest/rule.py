@@ -53,8 +53,9 @@ def compare_files(
 ) -> Landing:
     """The files of a folder, compared with those that were taken as they were then.
 
-    Files are taken in the order in which they were written. Files in hidden directories, and those
-    whose names begin with `.` or `_`, are not there yet. `others` are not of the format `form`.
+    Files are taken in the order in which they were written. Files in hidden directories, those
+    whose names begin with `.` or `_`, and those without bytes are not there yet. `others` are not
+    of the format `form`.
     """
     new, changed, others = [], [], []
     for file in sorted(listed, key=lambda file: (file.modified_us, file.name)):
@@ -63,7 +64,9 @@ def compare_files(
         if not has_format(file.name, form):
             others.append(file.name)
         elif file.name not in taken:
-            new.append(file)
+            # HDFS shows no byte of a file that is still being written.
+            if file.bytes > 0:
+                new.append(file)
         elif file != taken[file.name]:
             changed.append(file)
     return Landing(tuple(new), tuple(changed), tuple(others))

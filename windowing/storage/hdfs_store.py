@@ -106,6 +106,11 @@ class HdfsStore:
         """The names of the files and directories in a directory, in no order."""
         yield from self._list_directory(directory)
 
+    def is_directory(self, directory: Location) -> bool:
+        """Whether there is such a directory."""
+        found = self._client.find(directory)
+        return found is not None and found.isdir
+
     def list_directories(self, directory: Location) -> Iterator[str]:
         """The names of the directories in a directory, in no order."""
         yield from (name for name, each in self._list_directory(directory).items() if each.isdir)

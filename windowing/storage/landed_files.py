@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from windowing.columns import FILE, RECORD
 from windowing.location import Location
 from windowing.storage.spark_internals import SPARK_ERRORS
-from windowing.storage.store import StoredFile, store_of
+from windowing.storage.store import StoredFile, shared_store_of, store_of
 
 _AT_ONCE = 1 << 20
 _HADOOP_PATTERN = "?*[]{}\\"
@@ -33,8 +33,9 @@ class UnreadableFile(Exception):
 
 
 def has_folder(folder: Location) -> bool:
-    """Whether there is such a directory; on other storage than a disk there always is."""
-    return not folder.is_local or folder.local.is_dir()
+    """Whether there is such a directory; on S3 there always is."""
+    shared = shared_store_of(folder)
+    return folder.local.is_dir() if shared is None else shared.is_directory(folder)
 
 
 def list_landed(folder: Location) -> Mapping[str, StoredFile]:

@@ -164,6 +164,10 @@ class S3Store:
         paths = [*found["common_prefixes"], *(each["path"] for each in found["objects"])]
         yield from (path.removeprefix(start) for path in paths if path.startswith(start))
 
+    def is_directory(self, _: Location) -> bool:
+        """Whether there is such a directory: always, because S3 has none."""
+        return True
+
     def list_directories(self, directory: Location) -> Iterator[str]:
         """The names of the directories in a directory, in no order."""
         paths = self._look_into(directory)["common_prefixes"]

@@ -122,6 +122,9 @@ class SharedStore(Store, Protocol):
     def delete_file(self, file: Location) -> None:
         """Deletes a file; nothing where there is none."""
 
+    def is_directory(self, directory: Location) -> bool:
+        """Whether there is such a directory; always where none has to be made."""
+
     def list_directories(self, directory: Location) -> Iterator[str]:
         """The names of the directories in a directory, in no order."""
 

@@ -10,6 +10,8 @@ from pyspark.sql import SparkSession
 
 from jobs.cli.main import main
 from tests.support.drop_folder import DropFolder
+from windowing.location import Location
+from windowing.storage.store import store_of
 
 CANARY = "canary-4711"
 
@@ -69,6 +71,22 @@ def test_what_is_missing_is_one_sentence(
     assert said.exit_code == 2
     assert says.format(root=tmp_path) in said.stderr
     assert len(said.stderr.splitlines()) == 1
+
+
+@pytest.mark.usefixtures("no_jvm")
+def test_a_folder_on_hdfs_has_to_be_there(hdfs_home: Location, tmp_path: Path) -> None:
+    store, folder = store_of(hdfs_home), hdfs_home / "drop"
+    drop = DropFolder(tmp_path, {"folder": folder.text})
+    missing = (
+        f"tidemark: {tmp_path}/trips.yaml: source.files.folder: {folder} is no directory; make it\n"
+    )
+    assert command(drop).stderr == missing
+    store.write(folder, b"a file")
+    said = command(drop)
+    assert (said.stderr, said.exit_code) == (missing, 2)
+    store.delete(folder)
+    store.write(folder / "read me.md", b"hello")
+    assert "nothing new in" in command(drop).output
 
 
 def test_figures_are_told_and_values_are_not(spark: SparkSession, tmp_path: Path) -> None:

@@ -61,6 +61,13 @@ def test_a_file_that_is_not_as_it_was_taken_has_changed(now: LandedFile) -> None
     assert (found.new, found.changed) == ((), (now,))
 
 
+def test_a_file_without_bytes_is_not_there_yet() -> None:
+    found = compare_files([landed("a.csv", 0), landed("b.csv", 1)], {}, "csv")
+    assert (found.new, found.changed, found.others) == ((landed("b.csv", 1),), (), ())
+    emptied = landed("a.csv", 0)
+    assert compare_files([emptied], {"a.csv": landed("a.csv")}, "csv").changed == (emptied,)
+
+
 def test_a_file_that_was_taken_is_nothing_new() -> None:
     found = compare_files([landed("a.csv")], {"a.csv": landed("a.csv")}, "csv")
     assert (found.new, found.changed) == ((), ())
