@@ -10,6 +10,7 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 
+from jobs.diagnosis.pointer import POINTER
 from jobs.locking import lock_file
 from jobs.locking.lease_object import FILE as LOCK
 from windowing.crash import crashpoint
@@ -134,7 +135,7 @@ def _reset_directory(pipeline: Pipeline) -> Holding:
     with lock_file.held_here(pipeline):
         found = holding(pipeline)
         # Whoever has the lock may begin anew only once all else is gone.
-        take_away(root, kept=LOCK, last=LEDGER)
+        take_away(root, kept=LOCK, last=LEDGER, replaced=POINTER)
         crashpoint("reset.taken")
     delete_taken(root)
     return found

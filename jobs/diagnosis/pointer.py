@@ -10,6 +10,8 @@ from windowing.storage.permission import check_permission
 from windowing.storage.store import shared_store_of, store_of
 
 POINTER = "_published.json"
+_ATTEMPTS = 100
+"""How often a pointer may be replaced by others before one that replaces it gives up."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +34,8 @@ def read_pointer(pipeline: Pipeline) -> Pointed:
 def advance_pointer(pipeline: Pipeline, content: bytes, step: int) -> None:
     """Writes the pointer as a copy of a publish entry.
 
-    Busy where it is a copy of a later one, or the lock was lost: another command has taken over
-    while this one slept, and may have reset the pipeline.
+    Busy where it is a copy of a later one, or changes all the time, or the lock was lost: another
+    command has taken over while this one slept, and may have reset the pipeline.
     """
     check_permission()
     pointer = pipeline.table(POINTER)
@@ -41,15 +43,13 @@ def advance_pointer(pipeline: Pipeline, content: bytes, step: int) -> None:
     if shared is None:
         store_of(pointer).write(pointer, content)
         return
-    written = None
-    while written is None:
+    for _ in range(_ATTEMPTS):
         found = shared.read_tagged(pointer)
-        if found is None:
-            written = shared.replace(pointer, content, None)
-            continue
-        if (_parse(found.content).step or 0) > step:
+        if found is not None and (_parse(found.content).step or 0) > step:
             raise Busy(f"{pipeline.name}: another command has published since; publish again")
-        written = shared.replace(pointer, content, found.tag)
+        if shared.replace(pointer, content, None if found is None else found.tag) is not None:
+            return
+    raise Busy(f"{pipeline.name}: {pointer} changes all the time; publish again")
 
 
 def replace_pointer(pipeline: Pipeline, content: bytes) -> None:

@@ -9,7 +9,7 @@ import obstore
 import pytest
 from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from jobs.diagnosis.pointer import read_pointer
+from jobs.diagnosis.pointer import POINTER, advance_pointer, read_pointer
 from jobs.locking.lease_note import State
 from jobs.locking.lease_object import VARIABLE
 from jobs.locking.lock_file import held_here
@@ -23,8 +23,9 @@ from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import s3_store
 from windowing.storage.files import list_tables
+from windowing.storage.hdfs_tokens import Tokens
 from windowing.storage.permission import check_permission
-from windowing.storage.store import store_of
+from windowing.storage.store import shared_store_of, store_of
 
 
 def make_trips(home: Location) -> Pipeline:
@@ -110,6 +111,23 @@ def test_a_reset_whose_name_node_is_killed_is_finished_by_the_next(
     assert read_pointer(trips).step is None
     patiently(lambda: reset(trips))
     assert [*store_of(trips.root).list_files(trips.root)] == ["_lock"]
+
+
+def test_a_pointer_that_is_listed_nowhere_is_deleted(
+    hdfs_home: Location, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever has written it was killed before its content was moved."""
+    trips = make_trips(hdfs_home)
+    pointer, shared = trips.table(POINTER), shared_store_of(hdfs_home)
+    assert shared is not None
+    shared.delete_file(pointer)
+    with monkeypatch.context() as killed:
+        killed.setattr(Tokens, "_move_content", lambda *_: None)
+        advance_pointer(trips, b'{"seq": 7}', 7)
+    assert POINTER not in shared.list_names(trips.root)
+    assert shared.read_tagged(pointer) is not None
+    patiently(lambda: reset(trips))
+    assert shared.read_tagged(pointer) is None
 
 
 def lose_lease(trips: Pipeline) -> None:

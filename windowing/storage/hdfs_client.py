@@ -76,12 +76,13 @@ class HdfsClient:
         except FileNotFoundError:
             return
 
-    def write_new(self, file: Location, content: bytes) -> None:
-        """Writes a file that may not be there, and makes it last; its directory is made.
+    def write_new(self, file: Location, content: bytes, *, makes_directory: bool = True) -> None:
+        """Writes a file that may not be there, and makes it last.
 
-        Others see it before it is whole.
+        Its directory is made, or else FileNotFoundError is raised where that is not there. Others
+        see the file before it is whole.
         """
-        new = WriteOptions(overwrite=False, create_parent=True)
+        new = WriteOptions(overwrite=False, create_parent=makes_directory)
         opened = self._ask(file, lambda client, path: client.create(path, new))
 
         for start in range(0, len(content), _AT_ONCE_BYTES):

@@ -90,7 +90,11 @@ class Tokens:
         self._move_content(file, state)
         write = uuid4().hex
         draft = _home(file) / write
-        self.client.write_new(draft, content)
+        try:
+            self.client.write_new(draft, content, makes_directory=False)
+        except FileNotFoundError:
+            # The file was deleted with its token. A directory without one could never get one.
+            return None
         if not self._rename_token(file, state.write, write):
             self.client.delete(draft)
             return None

@@ -19,16 +19,17 @@ def find_link(root: Location) -> str | None:
     return str(root.local.resolve())
 
 
-def take_away(root: Location, kept: str, last: str) -> None:
+def take_away(root: Location, kept: str, last: str, replaced: str) -> None:
     """Makes the lake gone for whoever comes next; what is `kept` stays where it can't be renamed.
 
-    The entry `last` is deleted after all others then.
+    The entry `last` is deleted after all others then. `replaced` is a file that is written in place
+    of itself, of which listings may not tell.
     """
     store = shared_store_of(root)
     if store is None:
         os.replace(root.local, find_free(root.parent, _prefix_of(root)).local)
         return
-    names = {*store.list_names(root)} - {kept, last}
+    names = {replaced, *store.list_names(root)} - {kept, last}
     for name in [*sorted(names), last]:
         # Another command may have taken the lock over while this one slept.
         check_permission()

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from jobs.diagnosis import pointer
 from jobs.diagnosis.pointer import (
     POINTER,
     Pointed,
@@ -61,6 +62,24 @@ def test_a_pointer_that_changes_meanwhile_is_read_again(
     with pytest.raises(Busy, match="another command has published since"):
         advance_pointer(trips, copy_of(5), 5)
     assert read_pointer(trips).step == 9
+
+
+def test_a_pointer_that_can_never_be_replaced_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Refusing:
+        """A store that says of each replacement that another one was first."""
+
+        def read_tagged(self, _: Location) -> None:
+            """No file is there."""
+
+        def replace(self, *_: object) -> None:
+            """Nothing is written."""
+
+    monkeypatch.setattr(pointer, "shared_store_of", lambda _: Refusing())
+    trips = load_pipeline(describe_trips(Location(str(tmp_path))))
+    with pytest.raises(Busy, match=f"{POINTER} changes all the time; publish again"):
+        advance_pointer(trips, copy_of(5), 5)
 
 
 def test_a_pointer_that_is_rebuilt_replaces_any_other(shared_home: Location) -> None:

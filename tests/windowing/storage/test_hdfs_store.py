@@ -200,6 +200,25 @@ def test_a_writer_that_wakes_up_behind_a_deletion_writes_nothing(home: Location)
     assert found(home) == {"a": b"2"}
 
 
+def test_a_writer_that_wakes_up_before_its_draft_leaves_no_directory(
+    home: Location, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = shared(home)
+    tag = store.replace(home / "a", b"1", None)
+    write_new = HdfsClient.write_new
+
+    def wake_up(client: HdfsClient, file: Location, content: bytes, **options: bool) -> None:
+        store.delete_file(home / "a")
+        write_new(client, file, content, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(HdfsClient, "write_new", wake_up)
+        assert store.replace(home / "a", b"2", tag) is None
+    assert store.read_tagged(home / "a") is None
+    assert store.replace(home / "a", b"3", None) is not None
+    assert found(home) == {"a": b"3"}
+
+
 def test_a_draft_that_others_have_deleted_is_no_file(
     home: Location, monkeypatch: pytest.MonkeyPatch
 ) -> None:
