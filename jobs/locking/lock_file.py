@@ -159,7 +159,8 @@ def find_writer(pipeline: Pipeline) -> Holder | None:
         note = find_lock(pipeline)
         return note.holder if note is not None and note.state is State.HELD else None
     with write_errors_explained(pipeline):
-        path = lock_path(pipeline)
+        # Nothing is locked here, so any file system will do.
+        path = pipeline.table(FILE).local
         with _GUARD:
             # The file must not be opened and closed here then, which would free the lock.
             if path.resolve() in _LOCKED_HERE:

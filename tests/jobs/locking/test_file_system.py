@@ -6,7 +6,8 @@ import pytest
 
 from jobs.locking import file_system
 from jobs.locking.file_system import Mount, check_file_system, find_mount, refuse_shared
-from jobs.locking.lock_file import held_here, probe
+from jobs.locking.holder import find_this_holder
+from jobs.locking.lock_file import find_writer, held_here, probe
 from tests.support.hourly_trips import SPEC
 from windowing.errors import UsageError
 from windowing.spec.load import load_pipeline
@@ -126,3 +127,17 @@ def test_no_command_takes_the_lock_there_and_nothing_is_written(
     pipeline.root.local.mkdir(parents=True)
     with held_here(pipeline):
         assert pipeline.table("_lock").local.exists()
+
+
+def test_who_writes_there_is_told_without_the_setting(
+    shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (shared / "trips.yaml").write_text(SPEC)
+    pipeline = load_pipeline(str(shared / "trips.yaml"))
+    assert find_writer(pipeline) is None
+    pipeline.root.local.mkdir(parents=True)
+    monkeypatch.setenv(file_system.VARIABLE, "nfs4")
+    with held_here(pipeline):
+        monkeypatch.delenv(file_system.VARIABLE)
+        assert find_writer(pipeline) == find_this_holder()
+    assert find_writer(pipeline) is None
