@@ -16,6 +16,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from windowing.crash import crashpoint
+from windowing.errors import UsageError
 from windowing.location import Location
 
 
@@ -174,7 +175,10 @@ class LocalStore:
         _sync_directory(path.parent)
 
     def create(self, file: Location, content: bytes) -> bool:
-        """Writes a file unless there is one, by one link; whether it did."""
+        """Writes a file unless there is one, by one link; whether it did.
+
+        UsageError where the file system has no links.
+        """
         path = file.local
         draft = path.with_name(name_draft())
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -184,12 +188,22 @@ class LocalStore:
             os.link(draft, path)
         except FileExistsError:
             return False
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            raise UsageError(
+                f"{file}: this file system has no hard links ({error.strerror}), by which commits "
+                "are made; use another disk"
+            ) from error
         finally:
             draft.unlink(missing_ok=True)
         return True
 
     def copy(self, source: Location, target: Location) -> None:
-        """Gives a file a second name, by a link where the file system has links."""
+        """Gives a file a second name by a link, or a copy of its bytes where it can't have one.
+
+        UsageError as `create`.
+        """
         target.local.parent.mkdir(parents=True, exist_ok=True)
         try:
             # No file of a lake is changed where it lies, so both names may be of the same bytes.
@@ -197,7 +211,7 @@ class LocalStore:
         except FileExistsError:
             return
         except OSError as error:
-            if error.errno not in _NO_LINKS:
+            if error.errno not in (*_NO_LINKS, *_NO_MORE_LINKS):
                 raise
             self.create(target, source.local.read_bytes())
 
@@ -255,7 +269,9 @@ def _sync_directory(path: Path) -> None:
 
 
 _DRAFT = ".tmp"
-_NO_LINKS = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS)
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
+"""The errors of a file system without links; the first also of a file that belongs to others."""
+_NO_MORE_LINKS = (errno.EXDEV, errno.EMLINK)
 """The errors of a file that can't have another name there."""
 _LOCAL = LocalStore()
 _SECONDS = 30.0

@@ -1,11 +1,16 @@
 """The stores keep their contract, and whoever uses one survives what may go wrong on it."""
 
+import errno
+import os
+import re
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from tests.support.faulty_store import Fault, FaultyStore
 from tests.support.store_contract import StoreContract
+from windowing.errors import UsageError
 from windowing.location import Location
 from windowing.storage.store import LocalStore, Store, find_free, store_of
 
@@ -53,6 +58,44 @@ def test_what_can_not_be_deleted_is_no_success(tmp_path: Path) -> None:
     store_of(home).write(home / "a", b"1")
     with pytest.raises(NotADirectoryError):
         store_of(home).delete(home / "a")
+
+
+def refuse_links(number: int, times: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So many links fail, without a number all, with an error of the system."""
+    left, link = count(), os.link
+
+    def make(source: Path, target: Path) -> None:
+        if times is None or next(left) < times:
+            raise OSError(number, os.strerror(number), str(source))
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", make)
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.ENOTSUP, errno.ENOSYS])
+def test_a_file_system_without_links_is_refused(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, file = LocalStore(), Location(str(tmp_path / "a"))
+    store.write(file, b"1")
+    refuse_links(number, None, monkeypatch)
+    new = tmp_path / "b"
+    said = f"{new}: this file system has no hard links ({os.strerror(number)}), by which commits "
+    for write in (lambda to: store.create(to, b"1"), lambda to: store.copy(file, to)):
+        with pytest.raises(UsageError, match=re.escape(f"{said}are made; use another disk")):
+            write(Location(str(new)))
+        assert [each.name for each in tmp_path.iterdir()] == ["a"]
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.EXDEV, errno.EMLINK])
+def test_a_file_that_can_have_no_other_name_is_copied(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, file, copy = LocalStore(), *(Location(str(tmp_path / name)) for name in ("a", "b"))
+    store.write(file, b"1")
+    refuse_links(number, 1, monkeypatch)
+    store.copy(file, copy)
+    assert (store.read(file), store.read(copy)) == (b"1", b"1")
 
 
 def test_a_name_of_the_catalog_is_no_place_for_files() -> None:
