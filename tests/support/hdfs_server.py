@@ -110,7 +110,7 @@ class HdfsServer:
         conf = self.home / "conf"
         conf.mkdir(parents=True)
         free = "127.0.0.1:0"
-        _write_settings(conf / "core-site.xml", {"fs.defaultFS": self.url})
+        write_settings(conf / "core-site.xml", {"fs.defaultFS": self.url})
         of_hdfs = {
             "dfs.namenode.name.dir": f"file://{self.home}/name",
             "dfs.datanode.data.dir": f"file://{self.home}/data",
@@ -122,7 +122,7 @@ class HdfsServer:
             "dfs.datanode.ipc.address": free,
             "dfs.heartbeat.interval": "1",
         }
-        _write_settings(conf / "hdfs-site.xml", of_hdfs)
+        write_settings(conf / "hdfs-site.xml", of_hdfs)
 
     def _start_node(self, node: str) -> None:
         with (self.home / "log").open("ab") as log:
@@ -151,7 +151,8 @@ class HdfsServer:
                 time.sleep(0.2)
 
 
-def _write_settings(file: Path, settings: dict[str, str]) -> None:
+def write_settings(file: Path, settings: dict[str, str]) -> None:
+    """Writes a file of settings as Hadoop reads it."""
     properties = "".join(
         f"<property><name>{name}</name><value>{value}</value></property>\n"
         for name, value in settings.items()

@@ -11,7 +11,7 @@ from typing import TypeVar
 from hdfs_native import Client, FileStatus, WriteOptions
 
 from windowing.location import Location
-from windowing.storage.hdfs_errors import errors_of_hdfs
+from windowing.storage.hdfs_errors import check_settings, errors_of_hdfs
 
 Result = TypeVar("Result")
 _SETTINGS = {
@@ -122,6 +122,7 @@ class HdfsClient:
     def _ask(self, place: Location, call: Callable[[Client, str], Result]) -> Result:
         """What a call returns, or its error. The library itself waits for a silent server."""
         cluster, path = place.cluster_and_path
+        check_settings(place, os.environ)
         results: list[Result] = []
         errors: list[BaseException] = []
 

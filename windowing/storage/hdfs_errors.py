@@ -6,7 +6,7 @@ An answer of HDFS is the trace of its server. Nothing of it but the class of the
 import errno
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from windowing.location import HDFS, Location
@@ -91,6 +91,16 @@ def errors_of_hdfs(place: Location) -> Iterator[None]:
         raise _explain(place, text) from None
 
 
+def check_settings(place: Location, environ: Mapping[str, str]) -> None:
+    """WrongSettings where settings alone name the name nodes, and Spark is not told where they are.
+
+    The client would find them below HADOOP_HOME, too, where Spark does not look.
+    """
+    cluster = place.cluster_and_path[0].removeprefix(HDFS)
+    if ":" not in cluster and not environ.get("HADOOP_CONF_DIR"):
+        raise _make_setting(place, *_NO_NODES)
+
+
 def find_error(place: Location, text: str) -> OSError | None:
     """The error of a file system that a message of delta-rs tells of; None where it tells of none.
 
@@ -130,9 +140,10 @@ def _explain(place: Location, text: str) -> OSError:
 def _find_setting(place: Location, text: str) -> WrongSettings | None:
     """The error of a setting that a message tells of; None where it tells of none."""
     told = next((told for words, told in _BY_SETTING.items() if words in text), None)
-    if told is None:
-        return None
-    number, sentence = told
+    return None if told is None else _make_setting(place, *told)
+
+
+def _make_setting(place: Location, number: int, sentence: str) -> WrongSettings:
     cluster = place.cluster_and_path[0].removeprefix(HDFS)
     return WrongSettings(number, sentence.format(cluster=cluster), place.text)
 

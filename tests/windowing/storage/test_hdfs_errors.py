@@ -1,11 +1,15 @@
 """What HDFS and the way to it say, as errors of a file system."""
 
 import errno
+import re
+from pathlib import Path
 
 import pytest
 
 from jobs.cli.errors import explain_error
+from tests.support.hdfs_server import write_settings
 from windowing.location import Location
+from windowing.storage.hdfs_client import HdfsClient
 from windowing.storage.hdfs_errors import WrongSettings, errors_of_hdfs, find_error
 from windowing.storage.system_errors import find_system_error
 
@@ -115,6 +119,28 @@ def test_what_other_settings_change_says_which_and_exits_as_a_wrong_use(
         assert (met.strerror, met.filename) == (sentence, place.text)
         failure = explain_error(met)
         assert (failure.message, failure.code) == (f"{place}: {sentence}", 2)
+
+
+def test_a_nameservice_is_refused_where_spark_does_not_find_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client alone looks below HADOOP_HOME."""
+    settings = {
+        "dfs.nameservices": "Ns",
+        "dfs.ha.namenodes.Ns": "one",
+        "dfs.namenode.rpc-address.Ns.one": "127.0.0.1:1",
+    }
+    conf = tmp_path / "etc" / "hadoop"
+    conf.mkdir(parents=True)
+    write_settings(conf / "core-site.xml", {})
+    write_settings(conf / "hdfs-site.xml", settings)
+    monkeypatch.setenv("HADOOP_HOME", str(tmp_path))
+    monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
+    with pytest.raises(WrongSettings, match=re.escape(NO_NODES)):
+        HdfsClient(30.0).find(Location("hdfs://Ns/lake"))
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(conf))
+    with pytest.raises(OSError, match="can't be reached"):
+        HdfsClient(30.0).find(Location("hdfs://Ns/lake"))
 
 
 def test_a_file_below_another_file_is_none() -> None:
