@@ -15,13 +15,12 @@ CRITICAL, WARNING = "critical", "warning"
 
 @dataclass(frozen=True)
 class Facts:
-    """What the ledger records after `run`.
+    """What the ledger records after a run.
 
     `accepted` counts the events accepted so far, `partial` those of them that are late for a
     window, by the window's name. Rows of the outputs `expiring` may have expired.
     """
 
-    run: int
     accepted: int
     partial: Mapping[str, int] = field(default_factory=dict)
     expiring: tuple[str, ...] = ()

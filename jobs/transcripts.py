@@ -139,9 +139,6 @@ class Stage:
         self.schema = ", ".join(f"`{name}` {kind}" for name, kind in play.columns.items())
         own_tables.create(spark, source.table, delta.parse_columns(self.schema), _WITH_FEED)
 
-    def _append_to_source(self, rows: Any) -> None:
-        own_tables.append_values(self.spark, self.pipeline.source.table, rows, self.schema)
-
     def _erase(self, erasing: Erasing) -> None:
         column, values = erasing.column, erasing.values
         if column is None:
@@ -160,7 +157,7 @@ class Stage:
             self._erase(step.erase)
             return
         if rows:
-            self._append_to_source(rows)
+            own_tables.append_values(self.spark, self.pipeline.source.table, rows, self.schema)
         past = read_history(self.pipeline)
         schema = prepare_run(self.spark, self.pipeline, past)
         arrival_us = micros(step.arrival)

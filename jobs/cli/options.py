@@ -113,22 +113,24 @@ def key_option(command: F) -> F:
 
 def range_options(of: str) -> Callable[[F], F]:
     """Adds --from, --to and --reverse; `of` names what they select, such as event times."""
-    since_help = f"Only {of} from this time on (inclusive). {TIMES}"
-    since = click.option("--from", "start", type=Instant(), help=since_help)
-    until_help = f"Only {of} before this time (exclusive)."
-    until = click.option("--to", "end", type=Instant(), help=until_help)
-    reverse = click.option("--reverse", is_flag=True, help="Sort in the opposite order.")
-    return lambda command: since(until(reverse(command)))
+    since = f"Only {of} from this time on (inclusive). {TIMES}"
+    until = f"Only {of} before this time (exclusive)."
+    return _select_times(since, until, "Sort in the opposite order.")
 
 
 def windows_options(command: F) -> F:
     """Adds --from, --to and --reverse, which select windows of an output."""
-    text = f"Only windows that end after this time. {TIMES}"
-    start = click.option("--from", "start", type=Instant(), help=text)
-    text = "Only windows that begin before this time."
-    end = click.option("--to", "end", type=Instant(), help=text)
-    reverse = click.option("--reverse", is_flag=True, help="Show the newest windows first.")
-    return start(end(reverse(command)))
+    since = f"Only windows that end after this time. {TIMES}"
+    until = "Only windows that begin before this time."
+    return _select_times(since, until, "Show the newest windows first.")(command)
+
+
+def _select_times(since: str, until: str, reverse: str) -> Callable[[F], F]:
+    """Adds --from, --to and --reverse with these helps."""
+    start = click.option("--from", "start", type=Instant(), help=since)
+    end = click.option("--to", "end", type=Instant(), help=until)
+    opposite = click.option("--reverse", is_flag=True, help=reverse)
+    return lambda command: start(end(opposite(command)))
 
 
 def as_of_option(text: str) -> Callable[[F], F]:

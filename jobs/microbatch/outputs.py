@@ -76,7 +76,7 @@ def prepare_shown(
     stored = _read_stored(batch, windows, opened, recomputed)
     if len(windows) == 1:
         return [_prepare_alone(batch, windows[0], opened[0], stored, recomputed)]
-    shape = Together(opened[0].target, WINDOW)
+    shape = Together(opened[0].target)
     if stored is None:
         changed = merges.mark_inserts(merges.compute_inserts(recomputed.rows, shape))
     else:

@@ -106,7 +106,7 @@ def recorded_facts(pipeline: Pipeline, past: LedgerHistory) -> Facts:
     settled = past.settled
     partial = {w.name: settled.total(f"partial.{w.name}") for w in pipeline.windows}
     expiring = tuple(w.name for w in pipeline.windows if past.rows_may_be_expired(w.name))
-    return Facts(settled.last_run, settled.total("accepted"), partial, expiring)
+    return Facts(settled.total("accepted"), partial, expiring)
 
 
 def count_overflows(

@@ -104,7 +104,7 @@ PIPELINE = Pipeline(
     WINDOWS,
 )
 FACTS = Facts(
-    run=1, accepted=8, partial=dict.fromkeys(("hourly", "zoned", "monthly", "mixed", "filled"), 2)
+    accepted=8, partial=dict.fromkeys(("hourly", "zoned", "monthly", "mixed", "filled"), 2)
 )
 _TYPES = {
     "origin": "string",

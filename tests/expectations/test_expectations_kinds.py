@@ -173,7 +173,7 @@ def test_nothing_has_to_be_there_when_nothing_was_accepted(judge: Judge) -> None
         failed(
             judge(
                 dict.fromkeys(names, []),
-                facts=Facts(1, accepted=3, partial=dict.fromkeys(names, 3)),
+                facts=Facts(accepted=3, partial=dict.fromkeys(names, 3)),
             ).outcomes
         )
         == set()

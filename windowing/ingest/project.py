@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from windowing.ingest.columns import PinnedColumn
 from windowing.ingest.disorder import Proposed
@@ -202,7 +201,8 @@ def _render_transcript(name: str, proposal: Proposal, columns: Sequence[PinnedCo
     time = proposal.event_time.value
     column, _, unit = time.strip("{}").removeprefix("column: ").partition(", unit: ")
     at = str(_AT_S) + {"s": "", "ms": "000", "us": "000000"}[unit] if unit else _AT
-    example = {name: _render_example(value) for name, value in proposal.example.items()}
+    # Texts are in quotes, so that YAML takes none for anything else.
+    example = {n: json.dumps(value, ensure_ascii=False) for n, value in proposal.example.items()}
     others = "".join(f", {name}: {value}" for name, value in example.items() if name != key)
     return (
         f"# One event, and the window that counts it; write what has to stay true of {name} here.\n"
@@ -216,8 +216,3 @@ def _render_transcript(name: str, proposal: Proposal, columns: Sequence[PinnedCo
         f"      {window}:\n"
         f"        - {{{key}: {example[key]}, {next(iter(proposal.aggregates))}: 1}}\n"
     )
-
-
-def _render_example(value: Any) -> str:
-    """A value as YAML has it; texts are in quotes, so that none is taken for anything else."""
-    return json.dumps(value, ensure_ascii=False)

@@ -41,6 +41,7 @@ _MEASURE = re.compile(
 _MOST_GROUPS = 0.5
 _FEW_TWICE = 0.8
 _MOST_NUMBERS = 3
+_TAKEN = "a name of its own, because that of the field is taken"
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,9 @@ def propose(rows: Rows, refused: Refused = NONE_REFUSED) -> Proposal | None:
         allowed_lateness=propose_lateness(event_time.us),
         aggregates=_propose_aggregates(measured, paths, last_part(by), broken),
         windows=propose_windows(event_time.us),
-        columns={name: _name_field(path) for name, path in found.paths.items() if name in used},
+        columns={
+            name: Proposed(path, _TAKEN) for name, path in found.paths.items() if name in used
+        },
         remarks=list(_remark({n: left[n] for n in left if n != by}, paths, refused.csv)),
         example=_find_example(rows, found, (by, event_id)),
     )
@@ -128,10 +131,6 @@ def _propose_zone(times: Times) -> Proposed | None:
     if not times.is_local:
         return None
     return Proposed("UTC", "times that name no zone are local there; set the zone of your clocks")
-
-
-def _name_field(path: str) -> Proposed:
-    return Proposed(path, "a name of its own, because that of the field is taken")
 
 
 def _says_id(path: str) -> bool:

@@ -6,7 +6,7 @@ A window has its output and, where that does not show every window, a table that
 from dataclasses import dataclass
 from typing import Protocol
 
-from windowing.columns import CLOSED_BY, REVISION, RUN
+from windowing.columns import CLOSED_BY, REVISION, RUN, WINDOW
 from windowing.grid.placing import InChains
 from windowing.location import Location
 from windowing.spec.description import State, describe_window
@@ -57,20 +57,19 @@ class Target:
 
 @dataclass(frozen=True)
 class Together:
-    """Rows of several tables of the same `Shape`, which a column `window` tells apart."""
+    """Rows of several tables of the same `Shape`, which the column `__window` tells apart."""
 
     target: Target
-    window: str
 
     @property
     def identity(self) -> tuple[str, ...]:
         """The columns that distinguish the rows of all tables."""
-        return (*self.target.identity, self.window)
+        return (*self.target.identity, WINDOW)
 
     @property
     def shown(self) -> tuple[str, ...]:
         """All columns that are compared and shown."""
-        return (*self.target.shown, self.window)
+        return (*self.target.shown, WINDOW)
 
 
 def output_table(pipeline: Pipeline, window: Window) -> Target:

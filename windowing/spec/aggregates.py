@@ -55,16 +55,18 @@ class _Call:
             raise self._wrong(at, f"a column; {self._advice(self.arguments[at])}")
         return found
 
-    def fraction(self, at: int) -> float:
-        text = self.arguments[at]
+    def fraction(self) -> float:
+        """The second argument."""
+        text = self.arguments[1]
         if not _NUMBER.fullmatch(text) or not 0 <= float(text) <= 1:
-            raise self._wrong(at, "a number from 0 to 1")
+            raise self._wrong(1, "a number from 0 to 1")
         return float(text)
 
-    def whole(self, at: int, most: int) -> int:
-        text = self.arguments[at]
+    def whole(self, most: int) -> int:
+        """The second argument."""
+        text = self.arguments[1]
         if not _WHOLE.fullmatch(text) or not 1 <= int(text) <= most:
-            raise self._wrong(at, f"a whole number from 1 to {most}")
+            raise self._wrong(1, f"a whole number from 1 to {most}")
         return int(text)
 
     def _advice(self, text: str) -> str:
@@ -134,10 +136,10 @@ def _read_call(name: str, call: _Call) -> Aggregate:
             return Aggregate(name, function, call.column(0), by=call.column(1))
         case Call.FRACTION:
             call.expect("a column and a number from 0 to 1", "delay", "0.95")
-            return Aggregate(name, function, call.column(0), call.fraction(1))
+            return Aggregate(name, function, call.column(0), call.fraction())
         case Call.PLACES:
             call.expect(f"a column and a whole number from 1 to {MOST_VALUES}", "gate", "3")
-            return Aggregate(name, function, call.column(0), call.whole(1, MOST_VALUES))
+            return Aggregate(name, function, call.column(0), call.whole(MOST_VALUES))
         case Call.LIST:
             most = _read_length(call)
             return Aggregate(name, function, call.column(0), most)
@@ -254,4 +256,4 @@ def _read_length(call: _Call) -> int:
         return USUAL_LIST
     what = f"a column and, if not {USUAL_LIST}, a whole number from 1 to {LONGEST_LIST}"
     call.expect(what, "gate", "10")
-    return call.whole(1, LONGEST_LIST)
+    return call.whole(LONGEST_LIST)

@@ -138,7 +138,7 @@ def _build_pipeline(written: PipelineDocument, placed: Placed, file: str | None)
         source=source,
         watermark=watermark,
         windows=windows,
-        schedule=check_schedule("schedule", written.schedule),
+        schedule=check_schedule(written.schedule),
         suite=suite,
         publish=written.publish,
         retention=retention,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from windowing.errors import SpecError
 from windowing.spec.words import join_names, quote_value, suggest_name
 
+_FIELD = "schedule"
 PRESETS = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
 _MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAY_NAMES = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -43,7 +44,7 @@ _ITEM = re.compile(r"(?:\*|(\d{1,2}|[a-z]{3})(?:-(\d{1,2}|[a-z]{3}))?)(?:/(\d{1,
 """One item of a list: `*`, a value or a range, with a step or without one."""
 
 
-def check_schedule(field: str, text: str | None) -> str | None:
+def check_schedule(text: str | None) -> str | None:
     """`text` with single spaces if it is a schedule, None if it is None; SpecError otherwise.
 
     A schedule that never comes, such as one for 30 February, is refused as well.
@@ -51,43 +52,43 @@ def check_schedule(field: str, text: str | None) -> str | None:
     if text is None:
         return None
     if text.strip().startswith("@"):
-        return _check_preset(field, text.strip())
+        return _check_preset(text.strip())
     parts = text.split()
     if len(parts) != len(_CRON_FIELDS):
         names = join_names(cron_field.name for cron_field in _CRON_FIELDS)
         raise SpecError(
-            field,
+            _FIELD,
             f"{quote_value(text)} has {len(parts)} fields, but cron has 5: {names}; "
             f"or a preset: {join_names(PRESETS)}",
         )
     for part, cron_field in zip(parts, _CRON_FIELDS, strict=True):
-        _check_part(field, text, part, cron_field)
-    _check_day_comes(field, text, parts)
+        _check_part(text, part, cron_field)
+    _check_day_comes(text, parts)
     return " ".join(parts)
 
 
-def _check_preset(field: str, text: str) -> str:
+def _check_preset(text: str) -> str:
     if text not in PRESETS:
         hint = suggest_name(text, PRESETS)
         raise SpecError(
-            field,
+            _FIELD,
             f"{quote_value(text)} is not a preset{hint}; allowed: {join_names(PRESETS)}, "
             "or five cron fields",
         )
     return text
 
 
-def _check_part(field: str, text: str, part: str, cron_field: _CronField) -> None:
+def _check_part(text: str, part: str, cron_field: _CronField) -> None:
     items = part.lower().split(",")
     if all(_fits_field(item, cron_field) for item in items):
         return
     allowed = f"{cron_field.low} to {cron_field.high}, *, a range, a list or a step such as */15"
     raise SpecError(
-        field, f"{quote_value(text)} has {part!r} as its {cron_field.name}, which is {allowed}"
+        _FIELD, f"{quote_value(text)} has {part!r} as its {cron_field.name}, which is {allowed}"
     )
 
 
-def _check_day_comes(field: str, text: str, parts: list[str]) -> None:
+def _check_day_comes(text: str, parts: list[str]) -> None:
     """Raises if none of the months is long enough for any of the days."""
     _, _, day_part, month_part, week_part = parts
     if week_part != "*":
@@ -98,7 +99,7 @@ def _check_day_comes(field: str, text: str, parts: list[str]) -> None:
     longest = max(_MONTH_LENGTHS[month - 1] for month in months)
     if min(days) > longest:
         raise SpecError(
-            field,
+            _FIELD,
             f"{quote_value(text)} never comes: "
             f"no month of {month_part!r} has a day of {day_part!r}",
         )

@@ -62,7 +62,6 @@ class S3Settings:
 
     region: str
     endpoint: str | None = None
-    profile: str | None = None
     has_keys: bool = False
     """Whether the environment itself has keys, so that nothing else is asked for them."""
 
@@ -113,7 +112,6 @@ def read_s3_settings(environ: Mapping[str, str]) -> S3Settings:
     return S3Settings(
         region=_read_region(environ, endpoint),
         endpoint=endpoint,
-        profile=environ.get("AWS_PROFILE") or None,
         has_keys=bool(environ.get("AWS_ACCESS_KEY_ID")),
     )
 

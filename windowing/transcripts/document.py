@@ -10,14 +10,13 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, ValidationError
-from pydantic_core import PydanticCustomError
 
 from windowing.errors import SpecError
 from windowing.spec.places import Base, resolve_directory
 from windowing.spec.times import INSTANT_FORM, instant
 from windowing.spec.words import quote_value
 from windowing.spec.yaml.document import Loc
-from windowing.spec.yaml.fields import Document, Place, require_text
+from windowing.spec.yaml.fields import Document, Place, refused, require_text
 from windowing.spec.yaml.file import document, find_lines
 from windowing.spec.yaml.findings import first_sentence
 
@@ -70,30 +69,30 @@ class Transcript:
 def _parse_time(value: object) -> datetime:
     found = instant(value) if isinstance(value, str) else None
     if found is None:
-        raise _refused(value, INSTANT_FORM)
+        raise refused(value, INSTANT_FORM)
     return found
 
 
 def _parse_range(value: object) -> Times:
     """The two instants of a backfill."""
     if not isinstance(value, dict) or set(value) != {"from", "to"}:
-        raise _refused(value, "a range; write {from: 2013-03-10, to: 2013-03-11}")
+        raise refused(value, "a range; write {from: 2013-03-10, to: 2013-03-11}")
     start = _parse_time(value["from"])
     end = _parse_time(value["to"])
     if start >= end:
-        raise _refused(value, "a range; from must be before to")
+        raise refused(value, "a range; from must be before to")
     return start, end
 
 
 def _parse_erasure(value: object) -> Erasing:
     """A key, or the value of another column."""
     if not isinstance(value, dict) or not value:
-        raise _refused(value, _ERASURE_FORM)
+        raise refused(value, _ERASURE_FORM)
     where = value.get("where")
     if not isinstance(where, dict):
         return Erasing({name: str(each) for name, each in value.items()})
     if len(value) != 1 or len(where) != 1:
-        raise _refused(value, _ERASURE_FORM)
+        raise refused(value, _ERASURE_FORM)
     ((column, erased),) = where.items()
     return Erasing({column: str(erased)}, column)
 
@@ -101,14 +100,8 @@ def _parse_erasure(value: object) -> Erasing:
 def _check_row(value: object) -> object:
     if isinstance(value, dict):
         return value
-    raise _refused(
+    raise refused(
         value, "a row; write a mapping such as {origin: JFK, departed_at: 2013-03-10 05:10}"
-    )
-
-
-def _refused(value: object, form: str) -> PydanticCustomError:
-    return PydanticCustomError(
-        "sentence", "{given} is not {form}", {"given": quote_value(value), "form": form}
     )
 
 

@@ -11,9 +11,7 @@ from windowing.grid.range import Range
 from windowing.panes.rule import grid_shape, longest_span
 from windowing.spec.kinds import CHANGES, Aligned, AlignedWindows, Cumulate
 from windowing.windows.grid_kind import kind_of
-from windowing.windows.together import add_block_of_each
-
-_BLOCK = "__block"
+from windowing.windows.together import BLOCK, add_block_of_each
 
 
 def widen_to_needed(window: Aligned, within: Range) -> Range:
@@ -82,20 +80,20 @@ def keep_near(
     """
     wide = cover_needed(windows, within)
     blocks = _add_block(fresh, PANE, windows, wide)
-    own_block = F.col(_BLOCK)
+    own_block = F.col(BLOCK)
     near = [own_block + distance for distance in _list_distances(windows)]
-    near_blocks = F.explode(F.array(*near)).alias(_BLOCK)
+    near_blocks = F.explode(F.array(*near)).alias(BLOCK)
     wanted = blocks.select(*keys, near_blocks).distinct()
     placed = _add_block(rows, time, windows, wide)
-    return placed.join(wanted, [*keys, _BLOCK], "left_semi").drop(_BLOCK)
+    return placed.join(wanted, [*keys, BLOCK], "left_semi").drop(BLOCK)
 
 
 def _add_block(rows: DataFrame, time: str, windows: AlignedWindows, within: Range) -> DataFrame:
     """Adds the number of the block that contains the instant in a column."""
     if len(windows) > 1:
-        return add_block_of_each(rows, windows, within, time, _BLOCK)
+        return add_block_of_each(rows, windows, within, time)
     block = kind_of(windows[0]).find_block(F.unix_micros(time), within)
-    return rows.withColumn(_BLOCK, block)
+    return rows.withColumn(BLOCK, block)
 
 
 def _list_distances(windows: AlignedWindows) -> list[int]:

@@ -21,6 +21,7 @@ from windowing.spec.kinds import Aligned, AlignedWindows, Cumulate
 
 _FAR = 2**62
 """Longer than any time, and a larger number than that of any boundary."""
+BLOCK = "__block"
 _GRID, _STEP, _CLOSED = "__grid", "__step", "__closed"
 _SIZE, _SLIDE, _PER = "__grid.size", "__grid.slide", "__grid.per"
 
@@ -95,14 +96,14 @@ def drop_repeated_of_each(numbered: DataFrame, windows: AlignedWindows, within: 
 
 
 def add_block_of_each(
-    rows: DataFrame, windows: AlignedWindows, within: Range, time: str, block: str
+    rows: DataFrame, windows: AlignedWindows, within: Range, time: str
 ) -> DataFrame:
-    """Adds the number of the block that contains the instant in the column `time`."""
+    """Adds the number of the block that contains the instant in the column `time`: + [__block]."""
     number = _write_index("starts", f"unix_micros({time})")
     with_grids = _add_grids(rows, windows, within)
     counted = _compute_once(with_grids, {_STEP: number})
     number_of_block = F.expr(_divide(_STEP, _SIZE))
-    found = counted.withColumn(block, number_of_block)
+    found = counted.withColumn(BLOCK, number_of_block)
     return found.drop(_GRID, _STEP)
 
 

@@ -25,7 +25,7 @@ keyed = partial(S3Settings, has_keys=True)
         (AWS, keyed("eu-central-1")),
         ({"AWS_DEFAULT_REGION": "eu-west-1"}, S3Settings("eu-west-1")),
         ({**AWS, "AWS_DEFAULT_REGION": "eu-west-1"}, keyed("eu-central-1")),
-        ({**AWS, "AWS_PROFILE": "shop"}, keyed("eu-central-1", profile="shop")),
+        ({**AWS, "AWS_PROFILE": "shop"}, keyed("eu-central-1")),
         (STORE, keyed("us-east-1", HERE)),
         ({**STORE, "AWS_REGION": "garage"}, keyed("garage", HERE)),
         ({**STORE, "AWS_ENDPOINT_URL": f"{HERE}/"}, keyed("us-east-1", HERE)),

@@ -26,13 +26,11 @@ LAKE = "lake"
 
 @dataclass(frozen=True)
 class Target:
-    """One target of a project: absolute paths by the names of places, and where to compute."""
+    """One target of a project: absolute paths by the names of places."""
 
     name: str
     lake: str | None = None
     places: Mapping[str, str] = field(default_factory=dict)
-    master: str | None = None
-    engine: str | None = None
 
 
 @dataclass(frozen=True)
@@ -169,7 +167,7 @@ def _build_target(base: Base, name: str, written: TargetDocument) -> Target:
         )
     places = dict(_resolve_places(f"{field}.places", base, written.places))
     lake = None if written.lake is None else resolve_lake(f"{field}.lake", written.lake, base)
-    return Target(name, lake, places, written.master, written.engine)
+    return Target(name, lake, places)
 
 
 def _resolve_places(

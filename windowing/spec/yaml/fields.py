@@ -22,11 +22,16 @@ def _require(form: str, fits: Callable[[Any], bool]) -> BeforeValidator:
     def check_value(value: object) -> object:
         if fits(value):
             return value
-        raise PydanticCustomError(
-            "sentence", "{given} is not {form}", {"given": quote_value(value), "form": form}
-        )
+        raise refused(value, form)
 
     return BeforeValidator(check_value)
+
+
+def refused(value: object, form: str) -> PydanticCustomError:
+    """What a validator raises for a value that is no `form`, as a finding with one sentence."""
+    return PydanticCustomError(
+        "sentence", "{given} is not {form}", {"given": quote_value(value), "form": form}
+    )
 
 
 def require_text(form: str, *, blank: bool = False) -> BeforeValidator:
@@ -52,11 +57,7 @@ Place = Annotated[str, require_text("a path such as ../lake or /data/lake")]
 def _check_unit(value: object) -> object:
     """Lets all but whole numbers through, which lack a unit."""
     if _is(value, int):
-        raise PydanticCustomError(
-            "sentence",
-            "{given} is not {form}; write its unit, as in '{given} minutes'",
-            {"given": quote_value(value), "form": DURATION},
-        )
+        raise refused(value, f"{DURATION}; write its unit, as in '{quote_value(value)} minutes'")
     return value
 
 
