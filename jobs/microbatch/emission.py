@@ -83,7 +83,7 @@ def _emit_aligned(closing: Closing, family: Family, window: Aligned) -> dict[str
         windows = _place_windows(closing, family, window, runs, kept, within)
         affected = windows.where((F.col(TOUCHED) > 0) | closing.since(F.col(END)))
         rows = merges.lower_partials(affected, window_columns(window, batch.keys), algebras)
-    shown = merges.filter_having(rows.where(closing.closed(F.col(END))), window.shown.having)
+    shown = merges.hide_by_having(rows.where(closing.closed(F.col(END))), window.shown.having)
     return _write_shown(closing, window, pool, within, shown)
 
 

@@ -98,7 +98,7 @@ def _prepare_alone(
 ) -> Step:
     """`prepare_shown` of one window, compared with the rows `stored`; None where there are none."""
     new, most = recomputed.rows, recomputed.most
-    shown = merges.filter_having(new, window.shown.having)
+    shown = merges.hide_by_having(new, window.shown.having)
     if stored is None:
         if recomputed.in_order and not are_few(most):
             inserts = merges.compute_inserts(shown, output.target)

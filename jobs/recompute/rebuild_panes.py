@@ -13,7 +13,7 @@ from jobs.recompute.content import narrow_to_content
 from jobs.recompute.swap import replace_range
 from jobs.recompute.time_range import TimeRange, widen_to_panes, widen_to_windows
 from windowing.aggregates.algebra import Algebra, Part, rows_part
-from windowing.columns import END, INSERT, JUDGED, OP, PANE, ROWS, START
+from windowing.columns import END, JUDGED, PANE, REVISION, ROWS, START
 from windowing.grid.frame import between, instant
 from windowing.grid.range import Range
 from windowing.merge import frame as merges
@@ -128,7 +128,7 @@ def _rebuild_global_window(
     kept = partials.parts_of(algebras.values())
     found = whole.merge_whole_windows(mark_touched(state_rows), batch.keys, kept)
     valued = merges.lower_partials(found, window_columns(window, batch.keys), algebras)
-    shown = merges.filter_having(valued, window.shown.having)
+    shown = merges.hide_by_having(valued, window.shown.having)
     return replace_output(batch, window, target, shown)
 
 
@@ -173,7 +173,8 @@ def _rebuild_overlapping_windows(
     )
     asked_for = can_change if chunk.is_asked_for else F.lit(False)
     stays_expired = is_expired(batch.pipeline, closing.after_us) & ~asked_for
-    due = replacements.where(~((F.col(OP) == INSERT) & stays_expired))
+    # Revision 0 is that of a row to insert, or of one that is hidden and was not stored.
+    due = replacements.where(~((F.col(REVISION) == 0) & stays_expired))
     return prepare_output(batch, window, output, due)()
 
 
@@ -189,7 +190,7 @@ def _compute_shown_windows(
         rows = merges.lower_partials(found, window_columns(window, batch.keys), algebras)
     if window.shown.emit != ON_CHANGE:
         rows = rows.where(closing.closed(F.col(END)))
-    return merges.filter_having(rows, window.shown.having)
+    return merges.hide_by_having(rows, window.shown.having)
 
 
 def _can_change(window: Aligned, wide: TimeRange, reach: Range) -> Column:

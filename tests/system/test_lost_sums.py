@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from jobs.backfill import backfill
 from jobs.close import close_period, reopen_period
 from jobs.publish import publish
 from jobs.validate import validate
@@ -40,6 +41,13 @@ WINDOWS: tuple[Window, ...] = (
     RecordSliding("recent", 10 * MINUTE, MINUTE),
     Count("tens", 10),
     Punctuation("legs"),
+)
+
+POSITIVE = ("sum", ">", 0)
+FILTERED: tuple[Window, ...] = (
+    Tumbling("hourly", 60 * MINUTE, having=POSITIVE),
+    Tumbling("closed", 60 * MINUTE, emit="on_close", having=POSITIVE),
+    Global("ever", having=POSITIVE),
 )
 
 
@@ -104,3 +112,34 @@ def test_a_sum_of_a_closed_period_is_reported_once_it_is_shown(
     lab.land([event("a", 4, -5)])
     lab.go()
     assert failed(lab) == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("runs", [1, 2])
+def test_a_lost_sum_that_having_hides_is_reported(
+    runs: int, spark: SparkSession, tmp_path: Path
+) -> None:
+    """A null sum does not qualify: its row is not inserted by one run, or deleted by the second."""
+    lab = Lab(spark, tmp_path, FILTERED, shows=FEW)
+    names = {window.name for window in FILTERED}
+    first, second = event("a", 2, MOST), event("a", 3, 1)
+    lab.land([first, event("c", 1, 2), event("c", 190, 2)] + [second] * (runs == 1))
+    lab.go()
+    if runs == 2:
+        assert failed(lab) == set()
+        assert {key for key, *_ in lab.table("hourly")} == {"a", "c"}
+        lab.land([second])
+        report = lab.go()
+        assert report.windows["hourly"].deleted == 1
+    assert failed(lab) == names
+    for window in FILTERED:
+        assert {key for key, *_ in lab.table(window.name)} == {"c"}
+    backfill(spark, lab.pipeline, moment(BASE), moment(BASE + 60 * MINUTE))
+    assert failed(lab) == names
+    for window in FILTERED:
+        assert {key for key, *_ in lab.table(window.name)} == {"c"}
+    lab.land([event("a", 4, -5)])
+    lab.go()
+    assert failed(lab) == set()
+    for window in FILTERED:
+        assert {key for key, *_ in lab.table(window.name)} == {"a", "c"}

@@ -20,8 +20,10 @@ from windowing.rows import column_named, is_true
 from windowing.spec.kinds import Having
 
 LOST = "L"
-"""What is done with a row that is only counted, because it is stored already."""
+"""What is done with a row that is only counted, because it is stored already or not shown."""
 OVERFLOW = "__overflow"
+HIDDEN = "__hidden"
+"""True for a row that is not shown, and is only kept because a sum of it is lost."""
 BEGUN = "__begun"
 """Where the stored row begins or, if there is none, where the new one begins."""
 _ROUNDING = 1e-9
@@ -63,21 +65,40 @@ def filter_having(rows: DataFrame, having: Having | None) -> DataFrame:
     """The rows whose aggregate compares as `having` requires; null does not."""
     if having is None:
         return rows
+    return rows.where(_qualifies(rows, having))
+
+
+def hide_by_having(rows: DataFrame, having: Having | None) -> DataFrame:
+    """`filter_having` of rows that were lowered: also keeps those of which a sum is lost.
+
+    Such a sum is null, so its row may not qualify, and nothing else would count it. The column
+    `__hidden` is true for rows that do not qualify: [row, overflow] -> [row, overflow, hidden].
+    Without `having` there is no such column.
+    """
+    if having is None:
+        return rows
+    hidden = ~is_true(_qualifies(rows, having))
+    marked = rows.withColumn(HIDDEN, hidden)
+    return marked.where(~F.col(HIDDEN) | F.col(OVERFLOW))
+
+
+def _qualifies(rows: DataFrame, having: Having) -> Column:
+    """Whether the aggregate of a row compares as `having` requires; may be null."""
     kind = rows.schema[having.aggregate].dataType
     value = column_named(having.aggregate)
     compare = _OPERATORS[having.operator]
     if isinstance(kind, (T.FloatType, T.DoubleType)):
-        return rows.where(compare(value, F.lit(having.number).cast("double")))
+        return compare(value, F.lit(having.number).cast("double"))
     number = Decimal(having.number)
     places = kind.scale if isinstance(kind, T.DecimalType) else 0
     needs_equality = having.operator in ("=", "!=")
     if needs_equality and number != round_number(number, places, ROUND_FLOOR):
         # No value with so few places equals the number.
-        return rows.where(value.isNotNull() & F.lit(having.operator == "!="))
+        return value.isNotNull() & F.lit(having.operator == "!=")
     # Spark rounds both sides where 38 digits can't have the whole part of one and the places of
     # the other. So the number is rounded first, to the side on which each value compares as before.
     direction = ROUND_FLOOR if having.operator in (">", "<=") else ROUND_CEILING
-    return rows.where(compare(value, exactly(number, places, direction)))
+    return compare(value, exactly(number, places, direction))
 
 
 def keep_differing(
@@ -116,19 +137,23 @@ def compute_replacements(new: DataFrame, stored: DataFrame, shape: Shape) -> Dat
 
 
 def _compare_with_stored(new: DataFrame, stored: DataFrame, shape: Shape, how: str) -> DataFrame:
-    """What to do with each row of both frames, which are joined on their identity."""
+    """What to do with each row of both frames, which are joined on their identity.
+
+    A hidden row of `new` is none that is stored: it is only counted.
+    """
     identity = list(shape.identity)
     compared = [name for name in shape.shown if name not in shape.identity]
     old_values = [column_named(name).alias(f"__old_{name}") for name in compared]
     old_revision = F.col(REVISION).alias("__old")
     old = stored.select(*identity, *old_values, old_revision, F.lit(True).alias("__was"))
-    joined = new.withColumn("__is", F.lit(True)).join(old, identity, how)
+    joined = new.withColumn("__is", ~is_hidden(new)).join(old, identity, how)
     # Names alone are quicker to ask for than types.
     has_near = any(_name_low(name) in new.columns for name in compared)
     both = _keep_near_values(joined, compared, new) if has_near else joined
+    is_shown = is_true(F.col("__is"))
     op = (
-        F.when(F.col("__was").isNull(), INSERT)
-        .when(F.col("__is").isNull(), DELETE)
+        F.when(F.col("__was").isNull(), F.when(is_shown, INSERT).otherwise(LOST))
+        .when(~is_shown, DELETE)
         .when(_values_differ(compared), UPDATE)
         .when(F.col(OVERFLOW), LOST)
     )
@@ -192,15 +217,22 @@ def _new_or_old_value(name: str) -> Column:
 def compute_inserts(new: DataFrame, shape: Shape) -> DataFrame:
     """The rows of a table that has no row yet, and whether a sum of theirs is lost.
 
-    -> [row, revision, overflow]
+    -> [row, revision, overflow], and hidden where `new` has it
     """
     revision = F.lit(0).cast("bigint").alias(REVISION)
-    return new.select(*shape.shown, revision, OVERFLOW)
+    hidden = [HIDDEN] if HIDDEN in new.columns else []
+    return new.select(*shape.shown, revision, OVERFLOW, *hidden)
 
 
 def mark_inserts(inserts: DataFrame) -> DataFrame:
     """What `compute_inserts` returns in the form of `compute_corrections`."""
-    return inserts.withColumns({OP: F.lit(INSERT), BEGUN: F.col(START)})
+    op = F.when(is_hidden(inserts), LOST).otherwise(INSERT)
+    return inserts.withColumns({OP: op, BEGUN: F.col(START)}).drop(HIDDEN)
+
+
+def is_hidden(rows: DataFrame) -> Column:
+    """True for the rows that `hide_by_having` has marked as hidden."""
+    return F.col(HIDDEN) if HIDDEN in rows.columns else F.lit(False)
 
 
 def _values_differ(columns: Sequence[str]) -> Column:

@@ -22,7 +22,7 @@ from windowing.columns import DELETE, END, INSERT, OP, REVISION, RUN, START, UPD
 from windowing.crash import crashpoint
 from windowing.grid.frame import instant
 from windowing.grid.range import Range
-from windowing.merge.frame import BEGUN, LOST, OVERFLOW, mark_inserts
+from windowing.merge.frame import BEGUN, LOST, OVERFLOW, is_hidden, mark_inserts
 from windowing.merge.rule import Target
 from windowing.storage import delta, own_tables, table_figures
 from windowing.storage.arrow_merge import Clauses
@@ -302,7 +302,7 @@ def _leave_out_lost(changed: ComputedChanges) -> Rows:
 
 
 def insert_many(output: Output, new: DataFrame, run: int) -> Changes:
-    """Appends `new` [row, revision, overflow] to the table; stores nothing where it has no row.
+    """Appends `new`, rows of `compute_inserts`, to the table; stores nothing where it has no row.
 
     Files keep the order of the rows; in order of their start they make later reads cheap. The rows
     are counted while they are written, so they are computed once and kept nowhere.
@@ -311,9 +311,11 @@ def insert_many(output: Output, new: DataFrame, run: int) -> Changes:
         return write_changes(output, compute_changes(mark_inserts(new), run))
     observed = Observation()
     stamped = _stamp(new, run)
-    facts = (F.count("*").alias("n"), F.count_if(OVERFLOW).alias("lost"))
-    ends = [F.expr(f"unix_micros({end}({START})) as {end}_us") for end in ("min", "max")]
-    counted = stamped.observe(observed, *facts, *ends)
+    shown = ~is_hidden(stamped)
+    facts = (F.count_if(shown).alias("n"), F.count_if(OVERFLOW).alias("lost"))
+    start_us = F.when(shown, F.unix_micros(START))
+    ends = (F.min(start_us).alias("min_us"), F.max(start_us).alias("max_us"))
+    counted = stamped.observe(observed, *facts, *ends).where(shown)
     own_tables.append_many(counted.select(*output.target.columns), output.snapshot)
     crashpoint("output.corrected")
     found = observed.get
