@@ -52,12 +52,13 @@ def sum_of(i: Input) -> Algebra:
 
 
 def avg(i: Input) -> Algebra:
-    """The mean; null where there is no value or decimals leave their type."""
+    """The mean; null where there is no value, or the sum of decimals or doubles leaves its type."""
     parts, _, _ = _build_total(i)
     n = F.col(f"{i.name}__n")
     mean = F.when(n > 0, F.try_divide(_choose_dividend(i), n))
     overflow = None
-    if isinstance(i.type, T.DecimalType):
+    # Whole numbers are divided in a type that has every sum of theirs.
+    if not isinstance(i.type, INTEGERS):
         overflow = (n > 0) & mean.isNull()
     return Algebra((*parts, count_part(i)), mean, overflow)
 
@@ -160,10 +161,10 @@ def _choose_dividend(i: Input) -> Column:
     if isinstance(i.type, T.LongType):
         whole, fits = _add_halves(i)
         return F.when(fits, whole.cast("double")).otherwise(_exact_sum(i).cast("double"))
+    _, total, _ = _build_total(i)
     if isinstance(i.type, T.DecimalType):
-        _, total, _ = _build_total(i)
         return total
-    return F.col(f"{i.name}__sum").cast("double")
+    return total.cast("double")
 
 
 def _moments_part(i: Input) -> Part:

@@ -53,15 +53,20 @@ def test_a_sum_of_doubles_that_leaves_its_type_is_lost(spark: SparkSession) -> N
     # Each value is a partial of its own, so infinities of both signs can come together.
     rows = [(n, p, v) for n, group in enumerate(groups) for p, v in enumerate(group)]
     events = spark.createDataFrame(rows, "number bigint, piece bigint, v double")
-    total = sum_of(Input("v", F.col("v"), T.DoubleType(), ()))
+    values = Input("v", F.col("v"), T.DoubleType(), ())
+    total, mean = sum_of(values), avg(values)
     halves = events.groupBy("number", F.col("piece") < 2).agg(
         *(part.lift.alias(part.name) for part in total.parts)
     )
     merged = halves.groupBy("number").agg(
         *(part.merge(part.name).alias(part.name) for part in total.parts)
     )
-    assert total.overflow is not None
-    found = merged.select("number", total.lower, total.overflow).orderBy("number").collect()
+    assert total.overflow is not None and mean.overflow is not None
+    shown = (total.lower, total.overflow, mean.lower, mean.overflow)
+    found = merged.select("number", *shown).orderBy("number").collect()
     assert [tuple(row)[1:] for row in found] == [
-        (None, True), (1.0, False), (None, False), (None, True),
+        (None, True, None, True),
+        (1.0, False, 1.0 / 3, False),
+        (None, False, None, False),
+        (None, True, None, True),
     ]  # fmt: skip
