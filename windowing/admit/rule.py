@@ -9,10 +9,8 @@ from typing import assert_never
 
 from windowing.grid.placing import InChains, InOrder, OnPeriods, OnSteps, OnTicks
 from windowing.grid.zone import FIRST_US
-from windowing.panes.rule import longest_span
 from windowing.spec.description import describe_window
-from windowing.spec.duration import DAY
-from windowing.spec.kinds import Aligned, Window
+from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline, Watermark
 
 
@@ -64,19 +62,19 @@ def lateness_cuts(pipeline: Pipeline, watermark_us: int | None) -> tuple[Cut, ..
     if watermark_us is None or lateness is None:
         return ()
     closed_us = watermark_us - lateness
-    reached = [w for w in pipeline.windows if _on_clock(w, closed_us)]
-    cuts = [lateness_cut(window, closed_us) for window in reached]
+    cuts = [_cut_on_calendar(window, closed_us) for window in pipeline.windows]
     return tuple(cut for cut in cuts if cut is not None)
 
 
-def _on_clock(window: Window, closed_us: int) -> bool:
-    """Whether windows that ended by `closed_us` lie within the calendar.
+def _cut_on_calendar(window: Window, closed_us: int) -> Cut | None:
+    """`lateness_cut`; None, too, where windows that ended by `closed_us` lie beyond the calendar.
 
-    Events that are older than the first such window are late for none.
+    No event is old enough to be in one of them.
     """
-    if not isinstance(window, Aligned):
-        return True
-    return closed_us > FIRST_US + 2 * longest_span(window) + 32 * DAY
+    try:
+        return lateness_cut(window, closed_us)
+    except (OverflowError, IndexError):
+        return None
 
 
 def suspicious_before(pipeline: Pipeline, watermark_us: int | None) -> int | None:

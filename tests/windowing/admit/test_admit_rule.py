@@ -3,6 +3,8 @@
 An event is late for a window when the window's end plus the allowed lateness is at or before W.
 """
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,7 +19,9 @@ from windowing.admit.rule import (
     lateness_cuts,
     suspicious_before,
 )
-from windowing.spec.kinds import Count, Global, RecordSliding, Session
+from windowing.grid.rule import Grid
+from windowing.grid.zone import micros
+from windowing.spec.kinds import Count, Global, RecordSliding, Session, Tumbling
 from windowing.spec.pipeline import Watermark
 
 lateness = st.one_of(
@@ -159,6 +163,20 @@ def test_an_event_is_late_for_windows_in_event_order_once_it_has_passed_itself(
     found = lateness_cut(Count("w", 3, 3, COUNT), watermark - allowed)
     for t in (found.all_us, found.all_us - 1, watermark - allowed + away):
         assert (t + 1 + allowed <= watermark) == (t < found.all_us) == (t < found.some_us)
+
+
+def test_windows_of_millennia_end_too() -> None:
+    """They begin in 1970, 4970, ..., so the first one of 3,000 years is over in 5000."""
+    window = Tumbling("w", Grid(0, 36_000), COUNT)
+    last, end = us(4969), us(4970)
+    (cut,) = lateness_cuts(pipeline(window, lateness_us=0), end)
+    assert (cut.all_us, cut.some_us) == (end, end)
+    (cut,) = lateness_cuts(pipeline(window, lateness_us=0), last)
+    assert cut.some_us == us(1970)
+
+
+def us(year: int) -> int:
+    return micros(datetime(year, 1, 1, tzinfo=UTC))
 
 
 def test_nothing_is_late_for_a_global_window() -> None:
