@@ -11,7 +11,7 @@ from jobs.cli.options import TIMES, Instant, common
 from jobs.cli.spark import open_to_read
 from jobs.console import Printer
 from windowing.report.text import count, instant, interval
-from windowing.spec.duration import Duration
+from windowing.spec.duration import FIXED_UNITS, Duration
 from windowing.spec.kinds import zone_of
 from windowing.spec.words import quote_value
 
@@ -61,7 +61,7 @@ class Length(click.ParamType[Duration]):
         if isinstance(value, Duration):
             return value
         try:
-            length = Duration.parse(value)
+            length = Duration.parse(value, FIXED_UNITS)
         except ValueError as error:
             self.fail(str(error), param, ctx)
         if length.us <= 0:

@@ -1,6 +1,7 @@
 """Durations as people write them, as whole microseconds or whole months."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from windowing.spec.dialects import count_units, native_length
@@ -20,7 +21,8 @@ _FIXED_US = {
     "week": WEEK,
 }
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
-_UNITS = (*_FIXED_US, *_MONTHS)
+FIXED_UNITS = tuple(_FIXED_US)
+UNITS = (*FIXED_UNITS, *_MONTHS)
 _PART = re.compile(r"([+-]?\d+)\s+([a-z]+?)s?(?=\s|$)")
 FORM = "a duration such as '15 minutes', '1 hour 30 minutes' or '2 days'"
 
@@ -41,13 +43,16 @@ class Duration:
     months: int = 0
 
     @staticmethod
-    def parse(text: str) -> "Duration":
-        """The duration that `text` spells; ValueError with the grammar if it spells none."""
+    def parse(text: str, units: Sequence[str] = UNITS) -> "Duration":
+        """The duration that `text` spells; ValueError with the grammar if it spells none.
+
+        The grammar names these `units`. Units that are not among them are read all the same.
+        """
         written = text.strip().lower()
         parts = _PART.findall(written)
         rest = _PART.sub("", written).strip()
         if not parts or rest:
-            raise _not_a_duration(text, f"is not {FORM}")
+            raise _not_a_duration(text, f"is not {FORM}", units)
         us = 0
         months = 0
         for number, unit in parts:
@@ -56,7 +61,7 @@ class Duration:
             elif unit in _MONTHS:
                 months += int(number) * _MONTHS[unit]
             else:
-                raise _not_a_duration(text, f"has the unit {unit!r}")
+                raise _not_a_duration(text, f"has the unit {unit!r}", units)
         if us and months:
             raise ValueError(f"{text!r} mixes months with fixed lengths; use one of them")
         return Duration(us, months)
@@ -70,13 +75,13 @@ class Duration:
         return " ".join(parts)
 
 
-def _not_a_duration(text: str, wrong: str) -> ValueError:
-    meant = _meant_length(text)
+def _not_a_duration(text: str, wrong: str, units: Sequence[str]) -> ValueError:
+    meant = _meant_length(text, units)
     advice = f"; write {meant!r}" if meant else ""
-    return ValueError(f"{text!r} {wrong}{advice}; units are {', '.join(_UNITS)}")
+    return ValueError(f"{text!r} {wrong}{advice}; units are {', '.join(units)}")
 
 
-def _meant_length(text: str) -> str | None:
+def _meant_length(text: str, units: Sequence[str]) -> str | None:
     """How to write the length that `text` spells in the way of another system, if it does."""
     length = native_length(text)
     if length is None:
@@ -85,7 +90,8 @@ def _meant_length(text: str) -> str | None:
         Duration.parse(length)
     except ValueError:
         return None
-    return length
+    named = [unit for _, unit in _PART.findall(length.lower())]
+    return length if set(named) <= set(units) else None
 
 
 def _split_by_unit(us: int) -> list[tuple[int, str]]:

@@ -50,11 +50,8 @@ SOURCE_COLUMNS = ("judged_by",)
 
 FIRST_START, LAST_START = "first_start", "last_start"
 """The counts that name the first and the last start of the rows of an output that changed."""
-COUNTS = (
-    *("inserted", "updated", "deleted", "restated", "overflow", "empty"),
-    *(FIRST_START, LAST_START),
-)
-"""What the ledger counts for each window, under the name {window}.{count}."""
+COUNTS = ("inserted", "updated", "deleted", "restated", "overflow", "empty")
+"""What else the ledger counts for each window, under the name {window}.{count}."""
 PUBLISHED = "published"
 """The directory of a pipeline that has its published tables."""
 MISSED = "partial"
@@ -106,11 +103,16 @@ def _check_computed_column(field: str, name: str, changes: str) -> None:
 def check_windows(names: Collection[str]) -> None:
     """Raises SpecError if a window has the name of the directory of published tables.
 
-    It does, too, if the ledger would count two windows' rows under one name.
+    It does, too, if the ledger would count two windows' rows under one name, or would take events
+    that missed a window for starts.
     """
     if PUBLISHED in names:
         wrong = f"'{PUBLISHED}' is the directory of the published tables"
         raise SpecError(f"windows.{PUBLISHED}", f"{wrong}; give the window another name")
+    for name in (FIRST_START, LAST_START):
+        if name in names:
+            wrong = f"{name!r} is the end of the names under which the ledger records starts"
+            raise SpecError(f"windows.{name}", f"{wrong}; give the window another name")
     if MISSED not in names:
         return
     for other in names:

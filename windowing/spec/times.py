@@ -4,14 +4,14 @@ Every wrong text is a SpecError at its field.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from zoneinfo import available_timezones
 
 from windowing.errors import SpecError
 from windowing.grid.zone import micros
-from windowing.spec.duration import DAY, FORM, Duration
+from windowing.spec.duration import DAY, FIXED_UNITS, FORM, UNITS, Duration
 from windowing.spec.words import quote_value, suggest_name
+from windowing.spec.zones import ZONES
 
 ORIGIN_FORM = "a local date or time such as '2024-01-01' or '2024-01-01 06:00'"
 ZONE_FORM = "a zone such as 'America/New_York' or 'UTC'"
@@ -25,12 +25,12 @@ _ABBREVIATION = re.compile("[A-Z]{2,5}")
 _LONGEST_TEXT = 100
 
 
-def parse_duration(field: str, text: str) -> Duration:
-    """The duration `text` spells, at most 9,999 years either way."""
+def parse_duration(field: str, text: str, units: Sequence[str] = UNITS) -> Duration:
+    """The duration `text` spells, at most 9,999 years either way; errors name these `units`."""
     if len(text) > _LONGEST_TEXT:
         raise SpecError(field, f"{quote_value(text)} is not {FORM}")
     try:
-        found = Duration.parse(text)
+        found = Duration.parse(text, units)
     except ValueError as error:
         raise SpecError(field, str(error)) from None
     if abs(longest_us(found)) > LONGEST_US:
@@ -40,7 +40,7 @@ def parse_duration(field: str, text: str) -> Duration:
 
 def fixed_us(field: str, text: str) -> int:
     """Microseconds of a length that doesn't depend on the calendar; may be negative."""
-    found = parse_duration(field, text)
+    found = parse_duration(field, text, FIXED_UNITS)
     if found.months:
         raise SpecError(field, f"{text!r} has no fixed length; use weeks, days or shorter units")
     return found.us
@@ -99,7 +99,7 @@ def longest_us(length: Duration) -> int:
 
 def check_zone(field: str, name: str | None) -> str | None:
     """`name` if it is in the tz database, None if it is None."""
-    if name is None or name in available_timezones():
+    if name is None or name in ZONES:
         return name
     raise SpecError(field, f"{quote_value(name)} is not {ZONE_FORM}{_advise_zone(name)}")
 
@@ -110,7 +110,7 @@ def _advise_zone(name: str) -> str:
         return "; an offset says nothing of daylight saving; write the zone of a city"
     if _ABBREVIATION.fullmatch(name):
         return "; an abbreviation can mean several zones; write the zone of a city"
-    return suggest_name(name, available_timezones())
+    return suggest_name(name, ZONES)
 
 
 def origin_us(field: str, text: str) -> int:

@@ -267,6 +267,12 @@ def _parse_every(field: str, written: CountDocument) -> int:
             f"{quote_value(every)} is more than count {written.count}; "
             "events between windows would be lost",
         )
+    if written.count // every > _MOST_WINDOWS:
+        raise SpecError(
+            f"{field}.every",
+            f"{quote_value(every)} puts each event into more than {_MOST_WINDOWS:,} windows of "
+            f"{written.count:,} events",
+        )
     return every
 
 

@@ -200,6 +200,7 @@ REFUSED = [
     ("date_trunc('hours', a)", "gives date_trunc the unit 'hours', which is none, did you mean"),
     ("date_trunc(a, 'hour')", "gives date_trunc the unit that is no text; write one, as in"),
     ("convert_timezone('Berlin', a)", "the zone 'Berlin', which is no name of the tz database"),
+    ("convert_timezone('localtime', a)", "the zone 'localtime', which is no name"),
     ("get_json_object(a, 'b')", "gives get_json_object the path 'b', which is no path; write one"),
     ("get_json_object(a, '$.b[*]')", "which is no path"),
     ("get_json_object(a, '$..b')", "which is no path"),

@@ -302,10 +302,20 @@ CASES: list[tuple[dict[str, Any], str, str]] = [
             "windows.partial",
             f"beside the window '{n}': the ledger counts rows of both as 'partial.{n}'; give one",
         )
-        for n in (
-            *("inserted", "updated", "deleted", "restated"),
-            *("overflow", "empty", "first_start", "last_start"),
+        for n in ("inserted", "updated", "deleted", "restated", "overflow", "empty")
+    ],
+    *[
+        (
+            {f"windows/{n}": SESSION},
+            f"windows.{n}",
+            f"'{n}' is the end of the names under which the ledger records starts; give the window",
         )
+        for n in ("first_start", "last_start")
+    ],
+    *[
+        ({field: zone}, field.replace("/", "."), f"'{zone}' is not a zone such as")
+        for field in ("windows/rolling/zone", "source/zone")
+        for zone in ("localtime", "Factory")
     ],
     (
         {"windows/published": SESSION},

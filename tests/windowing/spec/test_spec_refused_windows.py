@@ -5,11 +5,13 @@ from typing import Any
 import pytest
 
 from tests.windowing.spec.specs import GONE, KINDS, changed, refused, with_window
+from windowing.spec.load import load_pipeline
 from windowing.spec.yaml.window_document import KINDS as DOCUMENTED
 
 NAMES = "tumbling, sliding, cumulate, session, record_sliding, count, delta, punctuation, global"
 FORM = "a duration such as '15 minutes', '1 hour 30 minutes' or '2 days'"
-UNITS = "units are microsecond, millisecond, second, minute, hour, day, week, month, quarter, year"
+SHORT_UNITS = "units are microsecond, millisecond, second, minute, hour, day, week"
+UNITS = f"{SHORT_UNITS}, month, quarter, year"
 POSITIVE = f"is not longer than 0; it must be {FORM}"
 FIXED = "has no fixed length; use weeks, days or shorter units"
 STEP = "a number such as 10, or a duration such as '5 minutes' for timestamps"
@@ -232,7 +234,7 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("record_sliding", {"difference": "1 month"}, "difference", f"'1 month' {FIXED}"),
     ("record_sliding", {"tick": "0 seconds"}, "tick", f"'0 seconds' {POSITIVE}"),
     ("record_sliding", {"tick": "1 year"}, "tick", f"'1 year' {FIXED}"),
-    ("record_sliding", {"tick": "ten"}, "tick", f"'ten' is not {FORM}; {UNITS}"),
+    ("record_sliding", {"tick": "ten"}, "tick", f"'ten' is not {FORM}; {SHORT_UNITS}"),
     ("record_sliding", {"tick": None}, "tick", f"null is not {FORM}"),
     (
         "record_sliding",
@@ -279,6 +281,12 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
         "-1 is not a number of events; it must be from 1 to count 100",
     ),
     ("count", {"every": 101}, "every", f"101 is more than count 100; {LOST}"),
+    (
+        "count",
+        {"count": 3_000_003, "every": 3},
+        "every",
+        "3 puts each event into more than 1,000,000 windows of 3,000,003 events",
+    ),
     # delta
     ("delta", {"delta": -1}, "delta", "-1 is negative; it must be 0 or more"),
     ("delta", {"delta": -0.5}, "delta", "-0.5 is negative; it must be 0 or more"),
@@ -299,9 +307,9 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
         "delta",
         "' -2.5' is text; write a number without quotes, or a duration such as '5 minutes'",
     ),
-    ("delta", {"delta": "ten"}, "delta", f"'ten' is not {FORM}; {UNITS}"),
-    ("delta", {"delta": ""}, "delta", f"'' is not {FORM}; {UNITS}"),
-    ("delta", {"delta": "5 minuts"}, "delta", f"'5 minuts' has the unit 'minut'; {UNITS}"),
+    ("delta", {"delta": "ten"}, "delta", f"'ten' is not {FORM}; {SHORT_UNITS}"),
+    ("delta", {"delta": ""}, "delta", f"'' is not {FORM}; {SHORT_UNITS}"),
+    ("delta", {"delta": "5 minuts"}, "delta", f"'5 minuts' has the unit 'minut'; {SHORT_UNITS}"),
     (
         "delta",
         {"delta": "-5 minutes"},
@@ -568,3 +576,62 @@ def test_the_window_that_needs_most_is_named() -> None:
         "the '3 hours' that windows.rolling needs; write at least '4 hours' or forever"
         in error.message
     )
+
+
+FIXED_LENGTHS: list[tuple[str, dict[str, Any], str]] = [
+    ("sliding", {"slide": "1 microsecond"}, "size"),
+    ("sliding", {"size": "2 weeks"}, "slide"),
+    ("tumbling", {}, "offset"),
+    ("cumulate", {}, "offset"),
+    ("session", {}, "gap"),
+    ("session", {"gap": "1 microsecond"}, "max_duration"),
+    ("record_sliding", {"tick": "1 microsecond"}, "difference"),
+    ("record_sliding", {"difference": "1 week"}, "tick"),
+    ("delta", {}, "delta"),
+]
+"""Each field of a window whose length is fixed, with fields beside which any length is right."""
+
+
+@pytest.mark.parametrize(("kind", "fields", "field"), FIXED_LENGTHS)
+def test_every_unit_that_an_error_lists_is_one_that_the_field_takes(
+    kind: str, fields: dict[str, Any], field: str
+) -> None:
+    message = refused(with_window(kind, **fields, **{field: "1 fortnight"})).message
+    units = message.partition("units are ")[2].split(", ")
+    assert units[-1] == "week"
+    for unit in units:
+        # A window of an hour is sliding in more than a million microseconds.
+        beside = fields
+        if field == "slide":
+            beside = {"size": f"2 {unit}s"}
+        if field == "size":
+            beside = {"slide": f"1 {unit}"}
+        load_pipeline(with_window(kind, **beside, **{field: f"1 {unit}"}))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "watermark/delay",
+        "watermark/max_future",
+        "watermark/allowed_lateness",
+        "watermark/idle_after",
+        "freshness",
+    ],
+)
+def test_every_unit_that_an_error_lists_is_right_beside_windows(path: str) -> None:
+    message = refused(changed(**{path: "1 fortnight"})).message
+    units = message.partition("units are ")[2].removesuffix("; or write forever, or 0 seconds")
+    assert units.split(", ")[-1] == "week"
+    for unit in units.split(", "):
+        # The freshness is longer than the delay.
+        load_pipeline(changed(**{"watermark/delay": "0 seconds", path: f"1 {unit}"}))
+
+
+def test_a_month_is_not_advised_where_no_month_is_right() -> None:
+    assert "write" not in refused(with_window("session", gap="P1M")).message
+    assert "write '1 month'" in refused(with_window("tumbling", size="P1M")).message
+
+
+def test_a_count_window_may_put_an_event_into_a_million_windows() -> None:
+    load_pipeline(with_window("count", count=3_000_002, every=3))

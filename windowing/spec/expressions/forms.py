@@ -6,10 +6,10 @@ text -> what is wrong with it, as the rest of a sentence, or nothing
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from zoneinfo import available_timezones
 
 from windowing.spec.expressions.regex import find_problem_of_regex
 from windowing.spec.words import join_names, quote_value, suggest_name
+from windowing.spec.zones import ZONES
 
 UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
 """What a time can be truncated to; weeks begin on Monday."""
@@ -126,9 +126,9 @@ def _find_problem_of_parts(read: dict[str, str]) -> str | None:
 
 
 def _find_problem_of_zone(text: str) -> str | None:
-    if text in available_timezones():
+    if text in ZONES:
         return None
-    known = suggest_name(text, available_timezones())
+    known = suggest_name(text, ZONES)
     return f"which is no name of the tz database, such as America/New_York{known}"
 
 
