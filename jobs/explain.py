@@ -56,7 +56,7 @@ class News:
 class Touched:
     """One output: its newest and published versions, and the windows that new events belong to.
 
-    `span` [from, to) contains these windows, `state` is the table they are computed from. Windows
+    These windows overlap `span` [from, to), `state` is the table they are computed from. Windows
     that end until `closed_until` accept no more events. None: not known.
     """
 

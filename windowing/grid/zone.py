@@ -85,6 +85,17 @@ def longest_jump_us(zone: str | None, low_us: int, high_us: int) -> int:
     return max([0, *jumps])
 
 
+def farthest_jump_us(zone: str | None, low_us: int, high_us: int) -> int:
+    """How far the zone's clock jumps at most between two instants, ahead or back.
+
+    Windows last longer where it jumps back.
+    """
+    if not zone:
+        return 0
+    offsets = [offset for _, offset in transitions(zone, low_us, high_us)]
+    return max([0, *(abs(after - before) for before, after in pairwise(offsets))])
+
+
 @lru_cache(maxsize=8192)
 def _find_jumps(zone: str, year: int) -> tuple[tuple[int, int], ...]:
     """The (instant, new offset) of every change in [year start, next year start]."""

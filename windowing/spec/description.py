@@ -16,7 +16,7 @@ from windowing.columns import CLOSED_BY, END, INDEX, LAST, START
 from windowing.grid import placing as grids
 from windowing.grid.placing import InChains, InOrder, OnPeriods, OnSteps, OnTicks, Placing
 from windowing.grid.rule import Grid
-from windowing.grid.zone import longest_jump_us
+from windowing.grid.zone import farthest_jump_us
 from windowing.spec.duration import DAY, Duration
 from windowing.spec.kinds import (
     CHANGES,
@@ -76,9 +76,15 @@ class OnGrid:
 
 @dataclass(frozen=True)
 class Nearby:
-    """An event changes windows that lie at most `far_us` before it and at most as far after it."""
+    """An event changes windows that overlap the time around it.
 
-    far_us: int
+    That begins `before_us` before the event and ends `after_us` after it. The event's own time is
+    rounded down to a multiple of `tick_us`.
+    """
+
+    before_us: int
+    after_us: int
+    tick_us: int = 1
 
 
 @dataclass(frozen=True)
@@ -193,7 +199,7 @@ def _describe_sliding(window: Sliding) -> Description:
     grid = window.grid
     # With `emit: changes` each window is compared with the one a slide before it.
     compared_us = grid.step_us if window.shown.emit == CHANGES else 0
-    needed_us = window.size_us + compared_us + _longest_jump_us(grid)
+    needed_us = window.size_us + compared_us + _farthest_jump_us(grid)
     size, step = Duration(window.size_us), _step_text(grid)
     text = f"sliding, {size} every {step}"
     place = f"begin every {step} and last {size}"
@@ -234,16 +240,22 @@ def _describe_on_grid(
 
 def _describe_session(window: Session) -> Description:
     text = f"session, gap {Duration(window.gap_us)}"
-    return _describe_chain("session", text, State.FRAGMENTS, InChains(window.gap_us))
+    gap_us = window.gap_us
+    reach = Nearby(gap_us, gap_us)
+    return _describe_chain("session", text, State.FRAGMENTS, InChains(gap_us), reach)
 
 
 def _describe_capped_session(window: CappedSession) -> Description:
     gap_us, cap_us = window.gap_us, window.longest_us
     text = f"session, gap {Duration(gap_us)}, at most {Duration(cap_us)}"
-    return _describe_chain("capped_session", text, State.EVENTS, InChains(gap_us, cap_us))
+    placing = InChains(gap_us, cap_us)
+    # An event that moves the beginning of a chain moves all its cuts.
+    return _describe_chain("capped_session", text, State.EVENTS, placing, Onward())
 
 
-def _describe_chain(kind: str, text: str, state: State, placing: InChains) -> Description:
+def _describe_chain(
+    kind: str, text: str, state: State, placing: InChains, reach: Reach
+) -> Description:
     """What sessions have in common."""
     return Description(
         kind=kind,
@@ -256,7 +268,7 @@ def _describe_chain(kind: str, text: str, state: State, placing: InChains) -> De
         # An event up to one gap after the last one still extends the session, and is itself
         # late only one gap later.
         finality=Finality(LAST, 2 * placing.gap_us),
-        reach=Nearby(placing.gap_us),
+        reach=reach,
         needed_us=(placing.longest_us or 0) + 2 * placing.gap_us,
     )
 
@@ -273,7 +285,8 @@ def _describe_record_sliding(window: RecordSliding) -> Description:
         placing=placing,
         lateness=Lateness.WINDOW_END,
         finality=Finality(END),
-        reach=Nearby(difference_us),
+        # The last window is the one that begins a tick after the event.
+        reach=Nearby(difference_us, difference_us + 2 * tick_us, tick_us),
         needed_us=2 * placing.length_us,
         place=(
             f"Windows begin at whole multiples of {Duration(tick_us)} "
@@ -361,9 +374,9 @@ def _zone_text(grid: Grid) -> str:
 
 def _longest_step_us(grid: Grid) -> int:
     """The longest that one step of the grid can last, on a clock that may be moved."""
-    return longest_us(Duration(grid.step_us, grid.months)) + _longest_jump_us(grid)
+    return longest_us(Duration(grid.step_us, grid.months)) + _farthest_jump_us(grid)
 
 
-def _longest_jump_us(grid: Grid) -> int:
+def _farthest_jump_us(grid: Grid) -> int:
     """The most by which the clock of the grid's zone is moved at once, from 1970 on."""
-    return longest_jump_us(grid.zone, 0, _AHEAD_US) if grid.zone else 0
+    return farthest_jump_us(grid.zone, 0, _AHEAD_US)

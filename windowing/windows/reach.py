@@ -19,16 +19,17 @@ from windowing.spec.pipeline import Pipeline
 def windows_touched(
     window: Window, low: datetime, high: datetime
 ) -> tuple[datetime, datetime] | None:
-    """The times between which the windows lie that an event from `low` to `high` can be in.
+    """The times that windows overlap which an event from `low` to `high` can change.
 
-    `low` and `high` are both inside. The answer runs from the start of the first window to the end
-    of the last; None where no bounds follow from times, or where they lie beyond the calendar.
+    `low` and `high` are both inside. On a grid the answer runs from the start of the first window
+    to the end of the last. A session can begin earlier and end later, because its other events may
+    lie anywhere. None where no bounds follow from times, or where they lie beyond the calendar.
     """
     low_us, high_us = micros(low), micros(high)
     try:
         match describe_window(window).reach:
-            case Nearby(far_us=far_us):
-                return moment(low_us - far_us), moment(high_us + far_us)
+            case Nearby() as near:
+                return _reach_around(near, low_us, high_us)
             case OnGrid(window=aligned):
                 start_us, end_us = place_on_grid(aligned).surround(low_us, high_us)
                 return moment(start_us), moment(end_us)
@@ -53,14 +54,14 @@ def span_windows(window: Aligned, within: Range) -> Range:
 
 
 def find_reach(pipeline: Pipeline, name: str, low: int, high: int) -> tuple[datetime, datetime]:
-    """The times between which windows may change when events from `low` to before `high` do.
+    """The times that windows overlap which may change when events from `low` to before `high` do.
 
     `low` and `high` are in microseconds. Of windows whose cuts depend on all events before, and of
     global windows, all times from `low` on.
     """
     match describe_window(pipeline.window(name)).reach:
-        case Nearby(far_us=far_us):
-            return moment(low - far_us), moment(high + far_us)
+        case Nearby() as near:
+            return _reach_around(near, low, high)
         case OnGrid(window=aligned):
             # State is rebuilt by whole panes, and a pane changes every window that contains it.
             family = next(f for f in pane_families(pipeline) if aligned in f.windows)
@@ -72,3 +73,8 @@ def find_reach(pipeline: Pipeline, name: str, low: int, high: int) -> tuple[date
             return moment(low), datetime.max.replace(tzinfo=UTC)
         case other:
             assert_never(other)
+
+
+def _reach_around(near: Nearby, low_us: int, high_us: int) -> tuple[datetime, datetime]:
+    first_us, last_us = (us // near.tick_us * near.tick_us for us in (low_us, high_us))
+    return moment(first_us - near.before_us), moment(last_us + near.after_us)

@@ -1,11 +1,14 @@
 """The properties of every kind of window, each derived by hand from the law."""
 
+from itertools import pairwise
 from typing import Any, get_args
 
 import pytest
 
 from tests.windowing.spec.kept_specs import kept
-from tests.windowing.spec.specs import with_window
+from tests.windowing.spec.specs import refused, with_window
+from windowing.grid.rule import Grid, boundary, index
+from windowing.grid.zone import transitions
 from windowing.spec.description import (
     Description,
     Finality,
@@ -18,6 +21,7 @@ from windowing.spec.description import (
 )
 from windowing.spec.kinds import Window
 from windowing.spec.load import load_pipeline
+from windowing.spec.zones import ZONES
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
@@ -172,9 +176,11 @@ def test_reach_follows_from_the_grid_from_the_gap_or_from_nothing() -> None:
     for kind in ("tumbling", "sliding", "cumulate"):
         window = load_pipeline(with_window(kind)).windows[0]
         assert describe_window(window).reach == OnGrid(window), kind
-    assert EACH["session"].reach == EACH["capped_session"].reach == Nearby(30 * MINUTE)
-    assert EACH["record_sliding"].reach == Nearby(10 * SECOND)
-    for kind in ("count", "delta", "punctuation", "global"):
+    assert EACH["session"].reach == Nearby(30 * MINUTE, 30 * MINUTE)
+    # By default a tick is a millisecond.
+    after_us = 10 * SECOND + 2_000
+    assert EACH["record_sliding"].reach == Nearby(10 * SECOND, after_us, 1_000)
+    for kind in ("capped_session", "count", "delta", "punctuation", "global"):
         assert EACH[kind].reach == Onward(), kind
 
 
@@ -184,6 +190,9 @@ def test_reach_follows_from_the_grid_from_the_gap_or_from_nothing() -> None:
         (HOUR, "tumbling", {}),
         (31 * 3 * DAY, "tumbling", {"size": "3 months"}),
         (DAY + JUMP, "tumbling", {"size": "1 day", "zone": "America/New_York"}),
+        # On 2014-10-26 the clock went back by two hours, and never ahead by more than one.
+        (DAY + 2 * HOUR, "tumbling", {"size": "1 day", "zone": "Asia/Magadan"}),
+        (3 * HOUR + 2 * HOUR, "sliding", {"zone": "Asia/Magadan"}),
         (3 * HOUR, "sliding", {}),
         # Each window is compared with the one a slide before it.
         (3 * HOUR + 15 * MINUTE, "sliding", {"emit": "changes"}),
@@ -201,6 +210,31 @@ def test_events_are_needed_while_they_can_still_change_a_window(
     needed_us: int | None, kind: str, fields: dict[str, Any]
 ) -> None:
     assert described(kind, **fields).needed_us == needed_us
+
+
+@pytest.mark.slow
+def test_state_outlives_the_longest_day_of_every_zone() -> None:
+    for zone in sorted(ZONES):
+        needed_us = described("tumbling", size="1 day", zone=zone).needed_us
+        assert needed_us is not None
+        days = Grid(DAY, zone=zone)
+        for at_us, _ in transitions(zone, 0, 130 * 365 * DAY)[1:]:
+            near = index(days, at_us)
+            bounds = [boundary(days, k) for k in range(near - 2, near + 4)]
+            assert needed_us >= max(b - a for a, b in pairwise(bounds)), (zone, at_us)
+
+
+def test_state_that_a_long_day_outlives_is_refused() -> None:
+    """The 25th of October 2014 had 26 hours in Magadan."""
+    fields = {"size": "1 day", "zone": "Asia/Magadan"}
+    short = with_window("tumbling", **fields) | {
+        "watermark": {"delay": "0 seconds", "allowed_lateness": "0 seconds"},
+        "retention": {"state": "25 hours"},
+    }
+    error = refused(short)
+    assert error.field == "retention.state"
+    assert "write at least '1 day 2 hours'" in error.message
+    load_pipeline(short | {"retention": {"state": "26 hours"}})
 
 
 def test_only_tumbling_windows_divide_time() -> None:

@@ -14,7 +14,14 @@ from windowing.windows.reach import find_reach, span_windows, windows_touched
 
 LOW = datetime(2024, 5, 15, 10, 30, tzinfo=UTC)
 HIGH = datetime(2024, 5, 15, 12, 15, tzinfo=UTC)
-ENDLESS = [("count", {}), ("delta", {}), ("punctuation", {}), ("global", {})]
+ENDLESS: list[tuple[str, dict[str, Any]]] = [
+    ("count", {}),
+    ("delta", {}),
+    ("punctuation", {}),
+    ("global", {}),
+    # The cuts of a chain depend on where it begins.
+    ("session", {"max_duration": "2 hours"}),
+]
 
 
 def on_day(hour: int, minute: int = 0, second: int = 0, day: int = 15) -> datetime:
@@ -32,13 +39,20 @@ BOUNDED: list[tuple[str, dict[str, Any], datetime, datetime]] = [
     # All windows of a period begin with it.
     ("cumulate", {}, on_day(0), on_day(0, day=16)),
     ("session", {}, on_day(10), on_day(12, 45)),
-    ("session", {"max_duration": "2 hours"}, on_day(10), on_day(12, 45)),
-    ("record_sliding", {}, on_day(10, 29, 50), on_day(12, 15, 10)),
+    # The window that begins a tick after 12:15:00 is [12:15:01, 12:15:12) in ticks of a second.
+    ("record_sliding", {"tick": "1 second"}, on_day(10, 29, 50), on_day(12, 15, 12)),
+    # In ticks of 20 minutes the events are at 10:20 and 12:00, and the last window begins at 12:20.
+    (
+        "record_sliding",
+        {"difference": "40 minutes", "tick": "20 minutes"},
+        on_day(9, 40),
+        on_day(13, 20),
+    ),
 ]
 
 
 @pytest.mark.parametrize(("kind", "fields", "first", "last"), BOUNDED)
-def test_windows_that_contain_an_event_lie_between_two_times(
+def test_windows_that_an_event_changes_lie_between_two_times(
     kind: str, fields: dict[str, Any], first: datetime, last: datetime
 ) -> None:
     window = load_pipeline(with_window(kind, **fields)).windows[0]
@@ -91,7 +105,7 @@ def test_nothing_bounds_windows_that_follow_the_order_of_events(
 
 
 @pytest.mark.parametrize(("kind", "fields", "first", "last"), BOUNDED)
-def test_a_backfill_reaches_every_window_that_contains_one_of_its_events(
+def test_a_backfill_reaches_every_window_that_one_of_its_events_changes(
     kind: str, fields: dict[str, Any], first: datetime, last: datetime
 ) -> None:
     """Its range excludes the end, so the last event is a microsecond before it."""
