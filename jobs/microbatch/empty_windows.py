@@ -29,13 +29,13 @@ from windowing.windows.gaps import (
 from windowing.windows.merging import mark_touched
 
 
-def extent_growth(
+def empty_window_ranges(
     batch: RunContext, window: OnSteps, table: str, fresh: DataFrame, within: Range
 ) -> tuple[DataFrame, Range]:
-    """The extent of every key of `fresh`, without and with the fresh panes, and the times it spans.
+    """The windows by which each key's extent has grown with `fresh`, and the times they span.
 
-    fresh[keys, pane_start, judged_by] -> [keys, __low, __high, __old_low, __old_high]; the old ends
-    are null where the key is new.
+    fresh[keys, pane_start, judged_by] -> [keys, __low, __high], ranges of window numbers; both ends
+    are inclusive.
     """
     keys = list(batch.keys)
     columns = [*keys, PANE, "judged_by"]
@@ -50,7 +50,8 @@ def extent_growth(
     lateness = batch.pipeline.watermark.allowed_lateness_us
     old_extents = _rename_to_old(window_extents(old, window, keys, lateness, wide))
     new_extents = window_extents(all_panes, window, keys, lateness, wide)
-    return new_extents.join(old_extents, keys, "left"), wide
+    growth = new_extents.join(old_extents, keys, "left")
+    return ranges_between(growth, keys), wide
 
 
 def _rename_to_old(extents: DataFrame) -> DataFrame:
@@ -62,17 +63,6 @@ def widen_to_growth(panes: DataFrame, within: Range) -> Range:
     pane_us = F.unix_micros(PANE)
     span = span_of(panes, pane_us, pane_us)
     return within if span is None else within.cover(span)
-
-
-def empty_window_ranges(
-    batch: RunContext, window: OnSteps, table: str, fresh: DataFrame, within: Range
-) -> tuple[DataFrame, Range]:
-    """The windows by which each key's extent has grown, and the times they span.
-
-    The windows are ranges of window numbers, [keys, __low, __high], both ends inclusive.
-    """
-    growth, wide = extent_growth(batch, window, table, fresh, within)
-    return ranges_between(growth, batch.keys), wide
 
 
 def check_empty_limit(

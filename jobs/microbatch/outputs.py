@@ -20,7 +20,7 @@ from windowing.grid.range import Range
 from windowing.ledger.counts import name_starts
 from windowing.merge import frame as merges
 from windowing.merge import table as outputs
-from windowing.merge.rule import Target, Together, complete_table, output_table
+from windowing.merge.rule import Target, Together, output_table
 from windowing.merge.table import Output
 from windowing.panes.rule import EVENTS, fragments_table
 from windowing.rows import are_same, is_true
@@ -239,8 +239,7 @@ def derive_output(closing: Closing, window: Window) -> dict[str, int]:
     """
     batch = closing.batch
     target = output_table(batch.pipeline, window)
-    path = complete_table(batch.pipeline, window).path
-    windows = own_tables.read(batch.spark, path, own_tables.EVERY_ROW)
+    windows = batch.read_complete(window)
     lows = _find_changed_from(closing, window, windows)
     affected = _select_affected(closing, windows, lows)
     new = _select_shown(closing, window, affected)
@@ -255,8 +254,7 @@ def rederive_output(closing: Closing, window: Window) -> dict[str, int]:
     """Updates the output of `window` from its complete table; all windows are compared."""
     batch = closing.batch
     target = output_table(batch.pipeline, window)
-    path = complete_table(batch.pipeline, window).path
-    windows = own_tables.read(batch.spark, path, own_tables.EVERY_ROW)
+    windows = batch.read_complete(window)
     return replace_output(batch, window, target, _select_shown(closing, window, windows))
 
 

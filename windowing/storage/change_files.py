@@ -5,7 +5,6 @@ and removed -> a feed for each commit
 """
 
 from collections.abc import Iterator
-from urllib.parse import unquote
 
 import pyarrow as pa
 
@@ -15,7 +14,7 @@ from windowing.storage.arrow_merge import tell_change
 from windowing.storage.file_rows import fit_columns
 from windowing.storage.footers import open_parquet
 from windowing.storage.kept_open import read_commit_text
-from windowing.storage.log_lines import Actions, changed_files, feed_files, parse_actions
+from windowing.storage.logged_commit import LoggedCommit, read_commit
 from windowing.storage.row_changes import CHANGE
 
 
@@ -33,7 +32,7 @@ def read_feeds(path: Location, since: int, until: int, schema: pa.Schema) -> lis
         if text is None:
             return None
         try:
-            parts = [*_read_changes(path, parse_actions(text), schema, left)]
+            parts = [*_read_changes(path, read_commit(text), schema, left)]
         except (FileNotFoundError, pa.ArrowInvalid, _Untold):
             return None
         if parts:
@@ -47,22 +46,21 @@ class _Untold(Exception):
 
 
 def _read_changes(
-    path: Location, actions: Actions, schema: pa.Schema, left: int
+    path: Location, commit: LoggedCommit, schema: pa.Schema, left: int
 ) -> Iterator[pa.Table]:
     """What a commit has changed, in at most `left` rows."""
-    told = feed_files(actions)
-    if told:
+    if commit.feed:
         with_change = schema.append(pa.field(CHANGE, pa.string()))
-        for file in told:
-            rows = _read_few(path / unquote(file["path"]), with_change, left)
+        for file in commit.feed:
+            rows = _read_few(path / file.path, with_change, left)
             left -= rows.num_rows
             yield rows
         return
-    for kind, change in (("remove", "delete"), ("add", "insert")):
-        for file in changed_files(actions, kind):
-            if file.get("deletionVector"):
+    for files, change in ((commit.removed, "delete"), (commit.added, "insert")):
+        for file in files:
+            if file.marked:
                 raise _Untold
-            rows = _read_few(path / unquote(file["path"]), schema, left)
+            rows = _read_few(path / file.path, schema, left)
             left -= rows.num_rows
             yield tell_change(rows, change)
 

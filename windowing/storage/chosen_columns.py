@@ -14,7 +14,7 @@ from windowing.storage.control import (
     open_delta,
 )
 from windowing.storage.deletion_marks import pad_marks, read_marks
-from windowing.storage.file_rows import to_micros
+from windowing.storage.file_rows import fit_columns, to_micros
 from windowing.storage.footers import open_parquet
 
 _READ_BY_SPARK = {"columnMapping", "typeWidening", "typeWidening-preview"}
@@ -62,13 +62,4 @@ def _read_file(file: Location, wanted: pa.Schema) -> pa.Table:
     """The rows of a file; a column that was added to the table later is null."""
     with open_parquet(file) as content:
         there = [name for name in wanted.names if name in content.schema_arrow.names]
-        # Without a column a reader would not know how many rows there are.
-        rows = content.metadata.num_rows
-        found = content.read(columns=there, use_threads=False)
-    columns = []
-    for field in wanted:
-        if field.name in there:
-            columns.append(found[field.name].cast(field.type))
-        else:
-            columns.append(pa.nulls(rows, field.type))
-    return pa.table(columns, schema=wanted)
+        return fit_columns(content.read(columns=there, use_threads=False), wanted)

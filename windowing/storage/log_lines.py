@@ -22,20 +22,6 @@ def parse_actions(text: str) -> list[dict[str, Any]]:
     return actions
 
 
-def changed_files(actions: Actions, action: str) -> list[dict[str, Any]]:
-    """The files of the actions of one name; OPTIMIZE changes files, but no data."""
-    changed = []
-    for each in actions:
-        if action in each and each[action].get("dataChange", True):
-            changed.append(each[action])
-    return changed
-
-
-def feed_files(actions: Actions) -> list[dict[str, Any]]:
-    """The files of a commit's change feed; none where what it added and removed tells as much."""
-    return [action["cdc"] for action in actions if "cdc" in action]
-
-
 def find_time(actions: Actions) -> int | None:
     """When the commit was made, in microseconds; None where it does not tell.
 

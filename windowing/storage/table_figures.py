@@ -20,6 +20,7 @@ from windowing.storage.control import (
     open_delta,
     open_to_read,
 )
+from windowing.storage.deletion_marks import count_marked
 from windowing.storage.file_figures import FileFigures
 from windowing.storage.plain_table import Bounds, read_times, select_files
 
@@ -42,13 +43,7 @@ def count_rows(path: Location, version: int) -> int:
             if count is None:
                 raise TableError(path, f"version {version} has a file without statistics")
             rows += int(count)
-        # Asked for them, delta-rs refuses tables with features that don't matter for a count.
-        if "deletionVectors" not in (table.protocol().reader_features or ()):
-            return rows
-        for batch in table.deletion_vectors():
-            for selected in pa.record_batch(batch).column("selection_vector").to_pylist():
-                rows -= selected.count(False)
-    return rows
+        return rows - count_marked(table)
 
 
 @dataclass(frozen=True)
