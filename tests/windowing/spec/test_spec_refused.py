@@ -305,17 +305,12 @@ CASES: list[tuple[dict[str, Any], str, str]] = [
         for n in ("inserted", "updated", "deleted", "restated", "overflow", "empty")
     ],
     *[
-        (
-            {f"windows/{n}": SESSION},
-            f"windows.{n}",
-            f"'{n}' is the end of the names under which the ledger records starts; give the window",
-        )
+        ({f"windows/{n}": SESSION}, f"windows.{n}", f"'{n}' is the end of the names under which")
         for n in ("first_start", "last_start")
     ],
     *[
         ({field: zone}, field.replace("/", "."), f"'{zone}' is not a zone such as")
-        for field in ("windows/rolling/zone", "source/zone")
-        for zone in ("localtime", "Factory")
+        for field, zone in (("windows/rolling/zone", "localtime"), ("source/zone", "Factory"))
     ],
     (
         {"windows/published": SESSION},
