@@ -60,6 +60,7 @@ def test_a_first_file_pins_its_columns_and_becomes_rows(
     assert drop.pinned.read_text() == text
 
 
+@pytest.mark.slow
 def test_a_file_is_taken_once_it_has_bytes(spark: SparkSession, tmp_path: Path) -> None:
     drop = DropFolder(tmp_path)
     drop.pin(id="bigint", place="string")
