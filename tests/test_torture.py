@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.crash_points import POINTS
 from tests.torture import on_shared_storage
 from tests.torture.family import FAMILIES, Family, lake_of
 from tests.torture.plan import COMBINATIONS, LANES, PLACES, plan_round
 from tests.torture.soak import said
 from tests.torture.tally import Tally, sum_tallies
-from windowing.crash import POINTS
 
 ELSEWHERE = ("evolve", "erase", "reset", "check", "period", "ledger", "rewrites", "ingest")
 """What is killed in tests of its own: rare commands, and what a run does every eighth time."""

@@ -7,6 +7,7 @@ other before it comes to its end, so every place but the first few is also one o
 repeats; the tables are compared after each batch.
 """
 
+import ast
 import json
 from pathlib import Path
 
@@ -18,10 +19,11 @@ from jobs.publish import publish
 from jobs.read import read
 from jobs.validate import validate
 from tests.oracle import Event, Session, Tumbling
+from tests.support.crash_points import POINTS
 from tests.support.faulty_store import Fault, FaultyStore
 from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, Life, ends_at
 from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
-from windowing.crash import POINTS
+from tests.support.python_code import files, tree
 from windowing.ledger.rule import PUBLISH
 from windowing.ledger.table import read_history
 from windowing.storage.store import LocalStore
@@ -149,3 +151,13 @@ def test_every_place_has_its_test() -> None:
     assert {*OF_RUN, *OF_BACKFILL, *OF_READERS, *ELSEWHERE} == set(POINTS)
     others = "".join(file.read_text() for file in Path(__file__).parents[1].rglob("test_*.py"))
     assert [name for name in ELSEWHERE if f'"{name}"' not in others] == []
+
+
+def test_every_place_of_the_product_has_its_name() -> None:
+    calls = [
+        node
+        for path in files("tidemark", "windowing", "jobs", "expectations", "dags")
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("crashpoint")
+    ]
+    assert {ast.literal_eval(node.args[0]) for node in calls} == set(POINTS)

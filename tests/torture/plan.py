@@ -4,8 +4,8 @@ from itertools import product
 from random import Random
 from typing import Any
 
+from tests.support.crash_points import POINTS
 from tests.torture.family import FAMILIES
-from windowing.crash import POINTS
 
 KINDS = ("python", "jvm", "group")
 STEPS = {

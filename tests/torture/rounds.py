@@ -10,11 +10,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.support.crash_points import POINTS
 from tests.support.killed_process import light
 from tests.support.pipeline_under_test import ARRIVAL
 from tests.torture.family import BASE, MINUTE, Family, lake_of
 from tests.torture.tally import Tally
-from windowing.crash import POINTS
 from windowing.grid.zone import moment
 
 ROOT = Path(__file__).parents[2]
