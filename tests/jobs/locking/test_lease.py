@@ -113,7 +113,7 @@ def test_a_killed_holder_is_followed_at_once(
 
 
 def test_a_lease_that_was_taken_without_an_answer_is_withdrawn(
-    trips: Pipeline, s3_proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch
+    trips: Pipeline, s3_server: S3Server, s3_proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Others would see a holder at work for as long as this process lives."""
     with held_here(trips):
@@ -126,8 +126,11 @@ def test_a_lease_that_was_taken_without_an_answer_is_withdrawn(
     with pytest.raises(UsageError, match="can't be written to"), held_here(trips):
         pass
     assert is_any_not_ended()
+    with monkeypatch.context() as of_others:
+        for name, value in s3_server.environ.items():
+            of_others.setenv(name, value)
+        assert note_of(trips).state is State.HELD
     s3_proxy.plan()
-    assert note_of(trips).state is State.HELD
     until = time.monotonic() + 20
     while note_of(trips).state is State.HELD:
         assert time.monotonic() < until
