@@ -11,7 +11,7 @@ from windowing.errors import SpecError
 from windowing.grid.zone import micros
 from windowing.spec.duration import DAY, FIXED_UNITS, FORM, UNITS, Duration
 from windowing.spec.words import quote_value, suggest_name
-from windowing.spec.zones import ZONES
+from windowing.spec.zones import list_zones
 
 ORIGIN_FORM = "a local date or time such as '2024-01-01' or '2024-01-01 06:00'"
 ZONE_FORM = "a zone such as 'America/New_York' or 'UTC'"
@@ -99,7 +99,7 @@ def longest_us(length: Duration) -> int:
 
 def check_zone(field: str, name: str | None) -> str | None:
     """`name` if it is in the tz database, None if it is None."""
-    if name is None or name in ZONES:
+    if name is None or name in list_zones():
         return name
     raise SpecError(field, f"{quote_value(name)} is not {ZONE_FORM}{_advise_zone(name)}")
 
@@ -110,7 +110,7 @@ def _advise_zone(name: str) -> str:
         return "; an offset says nothing of daylight saving; write the zone of a city"
     if _ABBREVIATION.fullmatch(name):
         return "; an abbreviation can mean several zones; write the zone of a city"
-    return suggest_name(name, ZONES)
+    return suggest_name(name, list_zones())
 
 
 def origin_us(field: str, text: str) -> int:

@@ -21,7 +21,7 @@ from windowing.spec.description import (
 )
 from windowing.spec.kinds import Window
 from windowing.spec.load import load_pipeline
-from windowing.spec.zones import ZONES
+from windowing.spec.zones import list_zones
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
@@ -214,7 +214,7 @@ def test_events_are_needed_while_they_can_still_change_a_window(
 
 @pytest.mark.slow
 def test_state_outlives_the_longest_day_of_every_zone() -> None:
-    for zone in sorted(ZONES):
+    for zone in sorted(list_zones()):
         needed_us = described("tumbling", size="1 day", zone=zone).needed_us
         assert needed_us is not None
         days = Grid(DAY, zone=zone)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from windowing.spec.expressions.regex import find_problem_of_regex
 from windowing.spec.words import join_names, quote_value, suggest_name
-from windowing.spec.zones import ZONES
+from windowing.spec.zones import list_zones
 
 UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
 """What a time can be truncated to; weeks begin on Monday."""
@@ -126,9 +126,9 @@ def _find_problem_of_parts(read: dict[str, str]) -> str | None:
 
 
 def _find_problem_of_zone(text: str) -> str | None:
-    if text in ZONES:
+    if text in list_zones():
         return None
-    known = suggest_name(text, ZONES)
+    known = suggest_name(text, list_zones())
     return f"which is no name of the tz database, such as America/New_York{known}"
 
 
