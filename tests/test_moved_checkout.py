@@ -1,5 +1,6 @@
 """make sets an environment up anew in a checkout that was moved or copied, and only there."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -95,3 +96,21 @@ def test_they_are_not_where_nothing_moved(new: bool, checkout: Path) -> None:  #
 def test_success_is_marked_with_the_place(environment: str, checkout: Path) -> None:
     (checkout / environment / ".ready").unlink()
     assert f"pwd -P > {environment}/.ready" in planned(checkout)
+
+
+def test_the_demo_says_what_the_machine_lacks(checkout: Path, tmp_path: Path) -> None:
+    old = tmp_path / "bin" / "java"
+    old.parent.mkdir()
+    old.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n")
+    old.chmod(0o755)
+    path = f"{old.parent}:{os.environ['PATH']}"
+    begun = subprocess.run(
+        ["make", "demo"],
+        cwd=checkout,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert begun.returncode != 0
+    assert 'tidemark needs Java 17 or newer; found openjdk version "11.0.2"' in begun.stderr

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -71,6 +72,16 @@ def test_a_batch_ends_after_its_begin_and_before_the_end_of_its_run(lab: Lab) ->
     assert intent.at < done.at <= closed.at
     told = read_facts(lab.pipeline, lambda: lab.spark).runs[0]
     assert (told.updated_us, told.ended_us) == (done.at, closed.at)
+
+
+def test_a_batch_never_ends_before_it_arrived(spark: SparkSession, tmp_path: Path) -> None:
+    """The clock of whoever wrote the source may be ahead of this host's."""
+    lab = Lab(spark, tmp_path, (HOURLY,), shows=FEW)
+    lab.land([Event("a", BASE, 1, "a0", 0)])
+    ahead_us = micros(datetime.now(UTC)) + 31_536_000_000_000
+    lab.go(ahead_us)
+    assert newest_of(lab, INTENT).at == ahead_us
+    assert newest_of(lab, DONE).at == ahead_us
 
 
 def newest_of(lab: Lab, step: str) -> LedgerEntry:
