@@ -42,6 +42,9 @@ _OF_HOST = re.compile(r"(java\.(io|nio|net|lang)|org\.apache\.hadoop)\.")
 _LOST_ROWS = "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
 """Spark's condition where rows are gone with all executors that had them."""
 
+_TASK_OUT_OF_MEMORY = "SparkOutOfMemoryError"
+"""How Spark calls it that a task could not get the memory that it needs."""
+
 _UNTRUSTED = "SunCertPathBuilderException"
 """How the JVM calls it that nobody whom it knows has signed a certificate."""
 
@@ -71,6 +74,11 @@ def explain_error(error: Exception) -> Failure:
     if _says(error, _LOST_ROWS):
         lost = "all executors were lost that had some rows of this command"
         return Failure(f"{lost}; run it again, which finishes what was begun", 1)
+    if _says(error, _TASK_OUT_OF_MEMORY):
+        small = "a task of Spark needed more memory than it could get"
+        where = "of the cluster, or spark.driver.memory where Spark runs here"
+        larger = f"raise spark.executor.memory {where}"
+        return Failure(f"{small}; {larger}, then run again, which finishes what was begun", 1)
     if _says(error, _UNTRUSTED):
         unknown = "Spark does not know the authority that signed the certificate of a server"
         trust = "name a trust store with it in JAVA_TOOL_OPTIONS (-Djavax.net.ssl.trustStore=FILE)"

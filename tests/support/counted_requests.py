@@ -95,8 +95,10 @@ class Shop:
             check=False,
             timeout=_PATIENCE,
         )
+        seconds = time.monotonic() - began
         assert done.returncode == 0, (words, done.returncode, done.stdout, done.stderr)
-        return Counted(name, tuple(self.requests.asked), time.monotonic() - began)
+        # A name node tells its calls only every some seconds.
+        return Counted(name, tuple(self.requests.asked), seconds)
 
     def _choose_time(self, number: int) -> int:
         """When an event happens, in seconds: so many of them in a day."""

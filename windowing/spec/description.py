@@ -35,8 +35,11 @@ from windowing.spec.kinds import (
 )
 from windowing.spec.times import longest_us
 
-_AHEAD_US = 130 * 365 * DAY
-"""Until when a zone's clock is looked at, microseconds since 1970."""
+_AHEAD_US = 69 * 365 * DAY
+"""Until when a zone's clock is looked at, microseconds since 1970.
+
+From 2038 on its rules are the same each year, as far as the tz database knows.
+"""
 
 
 class State(Enum):
