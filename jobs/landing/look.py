@@ -112,13 +112,14 @@ def check_columns(files: Files) -> None:
 
 
 def refuse_changed(pipeline: Pipeline, landing: Landing) -> None:
-    """StateRefused where a file was written again after it was taken."""
+    """StateRefused where a file is not the one that was taken under its name."""
     if landing.changed:
         names = describe_names([file.name for file in landing.changed])
-        verb = "was" if len(landing.changed) == 1 else "were"
+        is_one = len(landing.changed) == 1
+        differ = "is not the file of that name" if is_one else "are not the files of these names"
         raise StateRefused(
             "FILE_CHANGED",
-            f"{names} in {files_of(pipeline).folder} {verb} written again after being taken, so "
+            f"{names} in {files_of(pipeline).folder} {differ} taken before, by size or time, so "
             "nothing was taken; give new records a file with a name of its own, or run "
             f"`tidemark ingest {pipeline.file or pipeline.name} --keep-taken`, which takes nothing "
             "of such files again",

@@ -128,7 +128,7 @@ def test_a_file_that_was_written_again_is_told_and_not_taken_twice(
     drop.land("1.csv", DAY + "3,c,2026-03-02T10:11:00Z,7\n")
     drop.land("2.csv", DAY)
     for look in (lambda: drop.take(spark), lambda: find_nothing_new(drop.pipeline)):
-        with pytest.raises(StateRefused, match=r"FILE_CHANGED: 1\.csv in .* was written again"):
+        with pytest.raises(StateRefused, match=r"FILE_CHANGED: 1\.csv in .* is not the file of"):
             look()
     assert drop.rows(spark) == before
     assert keep_taken(drop.pipeline) == ("1.csv",)
