@@ -131,6 +131,7 @@ airflow: setup ## the Airflow web page on 127.0.0.1
 	@$(PY) -m jobs.local.airflow_page
 
 wheel: $(UV) ## the package for pip, in dist/
+	@rm -f dist/tidemark-*.whl
 	$(UV) build -q --out-dir dist
 
 clean: ## removes what demo, tests, wheel and airflow made; environments stay
@@ -168,7 +169,7 @@ $(S3_SERVER): requirements/go.txt | $(UV)
 .PHONY: moved
 moved = $(shell bin/made-here $(1) || echo moved)
 
-.venv/.ready: $(LOCK) pyproject.toml $(call moved,.venv) | $(UV)
+.venv/.ready: $(LOCK) pyproject.toml jobs/sessions/jars.json $(call moved,.venv) | $(UV)
 	@echo "setting up .venv (Spark, Delta, Great Expectations)"
 	@bin/environment .venv $(LOCK)
 	@$(PY) -m jobs.setup

@@ -25,6 +25,8 @@ JARS = Path(os.environ.get("TIDEMARK_JARS") or SHARE / "jars").absolute()
 """Where `tidemark setup` puts the JARs: in the environment, as they fit its PySpark."""
 ARCHIVE = SHARE / "classes.jsa"
 """The classes of the JVM, archived by `make setup`; a JVM of another version ignores the file."""
+SPARK_HOME = str(Path(pyspark.__file__).parent)
+"""Where Spark is; the environment's SPARK_HOME may have another version than PySpark here."""
 JVM = (
     "-Duser.timezone=UTC -XX:+UseParallelGC -Dlog4j2.disableJmx=true "
     # Without a thread that has run out of memory, a JVM may wait for it for ever.
@@ -116,8 +118,7 @@ def _variables(master: str) -> dict[str, str]:
     found = {"PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable)}
     if is_local(master):
         found["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", "127.0.0.1")
-        # SPARK_HOME may name another version than the PySpark that is installed here.
-        found["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
+        found["SPARK_HOME"] = SPARK_HOME
     return found
 
 
@@ -132,10 +133,7 @@ def _find_jars() -> list[str]:
     missing = [name for name in JAR_NAMES if not (JARS / name).is_file()]
     if missing:
         others = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        raise UsageError(
-            f"{JARS} lacks {missing[0]}{others}; "
-            "run `tidemark setup` (or `make setup` in a checkout) once"
-        )
+        raise UsageError(f"{JARS} lacks {missing[0]}{others}; run `tidemark setup` once")
     return [*(str(JARS / name) for name in JAR_NAMES), str(LOG_STORES)]
 
 
@@ -146,7 +144,7 @@ def _check_java_home() -> None:
     java = Path(home) / "bin" / "java"
     if not java.exists():
         raise UsageError(
-            f"JAVA_HOME is {home}, and there is no {java}; name the directory of a Java 17 or newer"
+            f"JAVA_HOME is {home}, and there is no {java}; name the directory of a Java 17 to 22"
         )
 
 

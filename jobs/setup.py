@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from itertools import takewhile
 from pathlib import Path
 
-from jobs.session import JARS
+from jobs.session import JARS, SPARK_HOME
 from jobs.sessions.jars import JAR_NAMES, PINNED, name_file
 from windowing.errors import TidemarkError, UsageError
 
@@ -91,7 +91,7 @@ def explain_failure(said: str) -> str:
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     if _IVY_STARTED not in said:
         why = next(filter(_NO_JVM.match, lines), "it said nothing")
-        return f"Java did not start ({why}); put Java 17 or newer on PATH or in JAVA_HOME"
+        return f"Java did not start ({why}); put Java 17 to 22 on PATH or in JAVA_HOME"
     cause = _network_cause(said)
     if cause:
         return (
@@ -150,7 +150,7 @@ def _resolve(ivy: Path, packages: Iterable[str]) -> str:
     """Lets Ivy fetch the packages into `ivy`; returns its output, whether or not it succeeded."""
     command = [sys.executable, "-c", _RESOLVE, ",".join(packages), str(ivy)]
     # Ivy needs no address of this host, but without this Spark warns about the one it chose.
-    environment = {"SPARK_LOCAL_IP": "127.0.0.1", **os.environ}
+    environment = {"SPARK_LOCAL_IP": "127.0.0.1", **os.environ, "SPARK_HOME": SPARK_HOME}
     # A process of its own finds this package where this one has found it.
     environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     try:

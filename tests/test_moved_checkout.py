@@ -19,7 +19,7 @@ echo "$@" >> "$(dirname "$0")/calls"
 def checkout(tmp_path: Path) -> Path:
     """What make looks at, set up, with a stand-in for uv that writes down how it is called."""
     place = tmp_path / "a checkout"
-    for name in ("bin", "requirements"):
+    for name in ("bin", "requirements", "jobs/sessions"):
         shutil.copytree(ROOT / name, place / name)
     for name in ("Makefile", "pyproject.toml"):
         shutil.copy(ROOT / name, place / name)
@@ -65,6 +65,13 @@ def test_both_environments_are_made_anew_in_a_copy(checkout: Path, tmp_path: Pat
     assert "bin/environment" not in planned(checkout)
 
 
+def test_jars_are_fetched_where_others_are_pinned(checkout: Path) -> None:
+    assert "-m jobs.setup" not in planned(checkout)
+    ready_s = (checkout / ".venv" / ".ready").stat().st_mtime
+    os.utime(checkout / "jobs/sessions/jars.json", (ready_s + 1, ready_s + 1))
+    assert "-m jobs.setup" in planned(checkout)
+
+
 def test_one_that_says_nothing_is_made_anew(checkout: Path) -> None:
     (checkout / ".venv" / ".ready").write_text("")
     plan = planned(checkout)
@@ -98,19 +105,39 @@ def test_success_is_marked_with_the_place(environment: str, checkout: Path) -> N
     assert f"pwd -P > {environment}/.ready" in planned(checkout)
 
 
-def test_the_demo_says_what_the_machine_lacks(checkout: Path, tmp_path: Path) -> None:
-    old = tmp_path / "bin" / "java"
-    old.parent.mkdir()
-    old.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n")
-    old.chmod(0o755)
-    path = f"{old.parent}:{os.environ['PATH']}"
-    begun = subprocess.run(
+@pytest.mark.parametrize("found", ["11.0.2", "23.0.1"])
+def test_the_demo_says_what_the_machine_lacks(found: str, checkout: Path, tmp_path: Path) -> None:
+    make_java(tmp_path, found)
+    begun = begin_demo(checkout, PATH=f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    assert begun.returncode != 0
+    assert f'tidemark needs Java 17 to 22; found openjdk version "{found}"' in begun.stderr
+
+
+def test_the_java_that_is_looked_at_is_that_of_spark(checkout: Path, tmp_path: Path) -> None:
+    make_java(tmp_path, "11.0.2")
+    begun = begin_demo(checkout, JAVA_HOME=str(tmp_path))
+    assert 'found openjdk version "11.0.2"' in begun.stderr
+    (tmp_path / "bin" / "java").unlink()
+    begun = begin_demo(checkout, JAVA_HOME=str(tmp_path))
+    assert f"there is no {tmp_path}/bin/java" in begun.stderr
+
+
+def make_java(home: Path, version: str) -> None:
+    """A Java that does nothing but tell its version, in `bin`."""
+    java = home / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
+    java.chmod(0o755)
+
+
+def begin_demo(checkout: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """`make demo` in an environment."""
+    environ = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
+    return subprocess.run(
         ["make", "demo"],
         cwd=checkout,
-        env={**os.environ, "PATH": path},
+        env=environ | variables,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert begun.returncode != 0
-    assert 'tidemark needs Java 17 or newer; found openjdk version "11.0.2"' in begun.stderr

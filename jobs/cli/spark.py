@@ -107,7 +107,7 @@ def _explain_no_java(printed: str) -> str:
     if lines:
         reason = telling[0] if telling else lines[-1]
     return (
-        f"Spark's JVM did not start ({reason}); it needs Java 17 or newer on PATH or in JAVA_HOME; "
+        f"Spark's JVM did not start ({reason}); it needs Java 17 to 22 on PATH or in JAVA_HOME; "
         "run again with --debug for more"
     )
 

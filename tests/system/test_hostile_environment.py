@@ -291,7 +291,7 @@ def test_a_java_home_without_java_is_named(
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == (
         f"tidemark: JAVA_HOME is {java}, and there is no {java}/bin/java; name the directory "
-        f"of a Java 17 or newer\n"
+        f"of a Java 17 to 22\n"
     )
 
 

@@ -195,6 +195,8 @@ def test_a_real_resolver_that_reaches_nobody_is_one_sentence(
     # Nothing listens on port 9; a home without Maven's repository has no JAR to find there.
     monkeypatch.setenv("DEFAULT_ARTIFACT_REPOSITORY", "http://127.0.0.1:9/maven2/")
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", f"-Duser.home={tmp_path}")
+    # Sessions do not look there either.
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path / "nowhere"))
     with pytest.raises(TidemarkError) as error:
         jars.fetch_jars()
     assert "was not fetched: http://127.0.0.1:9/maven2/io/delta/" in str(error.value)
@@ -219,9 +221,7 @@ def test_a_session_without_its_jars_says_which_and_what_to_run(
         (place / name).touch()
     with pytest.raises(TidemarkError) as error:
         session.spark_session()
-    assert str(error.value) == (
-        f"{place} lacks {lacks}; run `tidemark setup` (or `make setup` in a checkout) once"
-    )
+    assert str(error.value) == (f"{place} lacks {lacks}; run `tidemark setup` once")
 
 
 def test_the_pinned_jars_fit_what_is_installed() -> None:
