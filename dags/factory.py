@@ -1,6 +1,7 @@
 """From specs to DAGs: spec file -> Pipeline -> steps (plain values) -> operators.
 
-A DAG folder of your own imports `read_specs` and `dags_of` from here (docs/airflow.md).
+A DAG folder of your own imports `make_dags` and `check_specs` from `tidemark.dags`
+(docs/airflow.md).
 
 Each pipeline has three DAGs:
 
@@ -72,6 +73,10 @@ ATTEMPT = {
 }
 """Tells a command which try of which task it is, so that it ends a try that Airflow has lost."""
 
+_NAME_SPECS = (
+    "name the one that holds the specs (the DAGs of a checkout take it from TIDEMARK_PIPELINES)"
+)
+
 SUMMARY = "summary"
 """The key of the XCom with the figures of a task that has succeeded."""
 
@@ -91,6 +96,35 @@ SET_HERE = frozenset(
 """Settings of DAGs that follow from what a pipeline is."""
 
 
+def make_dags(
+    directory: Path,
+    cli: str,
+    default_args: Mapping[str, Any] | None = None,
+    reports_url: str | None = None,
+    target: str | None = None,
+    **settings: Any,
+) -> dict[str, DAG]:
+    """Makes the DAGs of all specs in `directory` that are not broken, by their ids.
+
+    Airflow finds them in the file that calls this, so nothing has to be done with them. `directory`
+    and `target` are those of `read_specs`, all others those of `dags_of`.
+    """
+    made: list[DAG] = []
+    for pipeline in read_specs(directory, target).pipelines:
+        made.extend(dags_of(pipeline, cli, default_args, reports_url, **settings))
+    return {dag.dag_id: dag for dag in made}
+
+
+def check_specs(directory: Path, target: str | None = None) -> None:
+    """Raises ValueError with a sentence for each broken spec, or where there is no spec at all.
+
+    In a file without DAGs it is an import error for Airflow, which starts no DAG of such a file.
+    """
+    broken = read_specs(directory, target).broken
+    if broken:
+        raise ValueError("\n".join(broken))
+
+
 def dags_of(
     pipeline: Pipeline,
     cli: str,
@@ -100,16 +134,18 @@ def dags_of(
 ) -> tuple[DAG, DAG, DAG]:
     """The scheduled, the backfill and the maintenance DAG of a pipeline.
 
-    Their tasks run the command `cli`. `default_args` are Airflow's own, for every task: `owner`,
-    `pool`, `queue`, `executor`, `on_failure_callback` and others. `reports_url` is the address at
-    which a web server shows the lake; pages of DAGs link to reports there. `settings` are those of
-    each DAG, such as `tags` (added to `tidemark`), `deadline`, `access_control` or
-    `on_failure_callback`. TypeError for one that Tidemark sets itself.
+    Their tasks run the command `cli`, a path or a name on PATH. `default_args` are Airflow's own,
+    for every task: `owner`, `pool`, `queue`, `executor`, `on_failure_callback` and others.
+    `reports_url` is the address at which a web server shows the lake; pages of DAGs link to reports
+    there. `settings` are those of each DAG, such as `tags` (added to `tidemark`), `deadline`,
+    `access_control` or `on_failure_callback`. TypeError for one that Tidemark sets itself.
     """
     ours = sorted(SET_HERE & settings.keys())
     if ours:
         message = f"{', '.join(ours)}: Tidemark sets this itself, so a DAG can't be given another"
         raise TypeError(message)
+    # Tasks run in a temporary directory.
+    cli = str(Path(cli).absolute()) if "/" in cli else cli
     page = describe_dags(pipeline, reports_url)
     common = _common_settings(page, default_args or {}, settings)
     live_id, backfill_id, maintain_id = dag_ids(pipeline)
@@ -197,7 +233,7 @@ def _describe_reports(pipeline: Pipeline, url: str | None) -> str:
 
 def _add_tasks(dag: DAG, steps: Sequence[Step], pipeline: Pipeline, cli: str) -> None:
     """Adds a task for each step to `dag`, and one that announces what was published."""
-    # Airflow adds to a DAG whatever is made inside its `with` block.
+    # Airflow adds to a DAG whatever is made inside its `with` block, and the DAG to the file.
     with dag:
         tasks: dict[str, Any] = {}
         writer = writer_of(steps)
@@ -224,7 +260,7 @@ def _make_task(step: Step, pipeline: Pipeline, cli: str, writer: Step) -> Any:
             reason = find_reason_to_skip(step, writer, params, written)
             if reason is not None:
                 raise AirflowSkipException(reason)
-        # The places are those that the DAG was made with, whatever a worker's own target is.
+        # A worker of Airflow reads the DAG's file again, so TIDEMARK_TARGET is the worker's own.
         by = pipeline.placed_by
         target = None if by is None else by.target
         return command_line(cli, str(pipeline.file), step, params, target)
@@ -279,7 +315,8 @@ def read_specs(directory: Path, target: str | None = None) -> Specs:
 
     Where the directory has the file of a project, the specs are those of the project. The target is
     the one called `target`, or else what TIDEMARK_TARGET or the project says. A file that can't be
-    read, or whose DAG ids another one has, doesn't affect the others.
+    read, or whose DAG ids another one has, doesn't affect the others. `broken` also says where
+    there is no spec at all.
     """
     pipelines: list[Pipeline] = []
     target = target or os.environ.get(TARGET) or None
@@ -300,20 +337,16 @@ def read_specs(directory: Path, target: str | None = None) -> Specs:
 
 
 def _list_files(directory: Path) -> list[Path]:
-    """The specs of a folder or of a project; TidemarkError where they can't be listed."""
+    """The specs of a folder or of a project; TidemarkError where there are none."""
     home = directory.absolute()
     if not home.is_dir():
-        raise UsageError(_describe_missing_directory(directory))
+        raise UsageError(f"'{directory}' is not a directory; {_NAME_SPECS}")
     project = find_project_in(str(home))
     found = list_specs(str(home)) if project is None else specs_of(project)
+    if not found:
+        folder = directory if project is None else project.pipelines
+        raise UsageError(f"'{folder}' is a directory without *.yaml and *.yml; {_NAME_SPECS}")
     return [Path(file) for file in found]
-
-
-def _describe_missing_directory(directory: Path) -> str:
-    return (
-        f"'{directory}' is not a directory; name the one that holds the specs "
-        "(the DAGs of a checkout take it from TIDEMARK_PIPELINES)"
-    )
 
 
 def _check_dag_ids(pipeline: Pipeline, others: Iterable[Pipeline]) -> None:

@@ -4,6 +4,7 @@ sample -> a temporary folder: rows taken, parts proposed, one run, windows -> th
 """
 
 import shutil
+import sysconfig
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,7 +30,7 @@ from windowing.errors import SpecError, TidemarkError, UsageError
 from windowing.ingest import table as taken_files
 from windowing.ingest.columns import PinnedColumn, read_columns
 from windowing.ingest.disorder import Proposed, write_length
-from windowing.ingest.project import Origin, render_project
+from windowing.ingest.project import Origin, render_dags, render_project
 from windowing.ingest.proposal import NONE_REFUSED, Proposal, Refused, propose
 from windowing.ingest.rule import QUARANTINE
 from windowing.ingest.values import describe_unfit
@@ -44,6 +45,7 @@ from windowing.spec.reserved import check_output_columns
 from windowing.storage import delta
 
 DROP = "drop"
+COMMAND = "tidemark"
 _HISTORY = 5_000_000
 """How many rows a table may have for its history to be looked at."""
 _YAML_WORDS = ("true", "false", "null")
@@ -315,14 +317,16 @@ def _describe_watermark(cost: Cost) -> tuple[Proposed, Proposed]:
     )
 
 
-def write_project(project: Project, folder: Path, sample: Sample) -> None:
-    """Writes the folder, in which a file that was the sample has landed.
+def write_project(project: Project, folder: Path, sample: Sample) -> list[str]:
+    """Writes the folder, in which a file that was the sample has landed; its other files' paths.
 
     UsageError where that can't be done.
     """
     check_free(folder)
+    dags = render_dags(project.name, str(folder.absolute()), find_command())
+    texts = {**project.texts, **dags}
     try:
-        for path, text in project.texts.items():
+        for path, text in texts.items():
             file = folder / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
@@ -330,6 +334,13 @@ def write_project(project: Project, folder: Path, sample: Sample) -> None:
             _land(sample, folder / DROP)
     except OSError as error:
         raise UsageError(f"{folder} can't be written to ({error.strerror})") from error
+    return sorted(texts)
+
+
+def find_command() -> str:
+    """The path of this environment's `tidemark`, or of one on PATH; its name where none is."""
+    found = shutil.which(COMMAND, path=sysconfig.get_path("scripts")) or shutil.which(COMMAND)
+    return COMMAND if found is None else str(Path(found).absolute())
 
 
 def _land(sample: FileSample, drop: Path) -> None:

@@ -3,6 +3,6 @@
 It is imported in Airflow's environment, which has no Spark.
 """
 
-from dags.factory import Specs, dags_of, read_specs
+from dags.factory import Specs, check_specs, dags_of, make_dags, read_specs
 
-__all__ = ["Specs", "dags_of", "read_specs"]
+__all__ = ["Specs", "check_specs", "dags_of", "make_dags", "read_specs"]

@@ -53,7 +53,7 @@ def init(folder: Path, *, given: str | None, printer: Printer) -> None:
         check_apart(folder, sample)
     project = propose_project(open_to_read(TINY), name, sample)
     # Whoever reads the output may stop before its end, as `head` does.
-    write_project(project, folder, sample)
+    written = write_project(project, folder, sample)
     _print(printer, project, sample)
     printer.line(f"{folder} is written; README.md there says what is what. Next:")
     printer.line(f"  cd {shlex.quote(str(folder))}")
@@ -64,7 +64,7 @@ def init(folder: Path, *, given: str | None, printer: Printer) -> None:
         {
             "pipeline": name,
             "folder": str(folder),
-            "files": sorted(project.texts),
+            "files": written,
             "read": project.read,
             "quarantined": project.quarantined,
         }

@@ -35,6 +35,8 @@ def test_publishing_without_spark_says_what_to_install() -> None:
 def test_the_names_for_dags_are_those_of_the_factory() -> None:
     assert {getattr(tidemark.dags, name) for name in tidemark.dags.__all__} == {
         dags.factory.Specs,
+        dags.factory.check_specs,
         dags.factory.dags_of,
+        dags.factory.make_dags,
         dags.factory.read_specs,
     }

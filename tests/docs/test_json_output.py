@@ -267,7 +267,7 @@ CASES = {
     "init": (
         Case(
             "init FOLDER",
-            {"jobs.init.propose_project": PROJECT, "jobs.init.write_project": None},
+            {"jobs.init.propose_project": PROJECT, "jobs.init.write_project": ["trips.yaml"]},
         ),
     ),
     "ingest": (

@@ -121,11 +121,15 @@ def test_the_page_of_the_engine_names_what_runs_without_it() -> None:
 
 def test_the_page_about_airflow_names_every_argument_of_its_factory() -> None:
     tree = ast.parse((ROOT / "dags/factory.py").read_text())
-    (factory,) = (n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "dags_of")
+    functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
+    of_one, of_all = (
+        [arg.arg for arg in functions[name].args.args] for name in ("dags_of", "make_dags")
+    )
+    assert of_one == ["pipeline", "cli", "default_args", "reports_url"]
+    assert of_all == ["directory", *of_one[1:], "target"]
     page = (DOCS / "airflow.md").read_text()
-    given = {arg.arg for arg in factory.args.args} - {"pipeline", "cli"}
-    assert given == {"default_args", "reports_url"}
-    assert all(f"`{name}`" in page for name in given)
+    assert all(f"`{name}`" in page for name in of_one[2:])
+    assert 'target="prod"' in page
 
 
 def test_contributing_names_every_target_that_tests_and_how_long_it_takes() -> None:

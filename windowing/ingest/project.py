@@ -22,7 +22,8 @@ Windows over {events}, made by `tidemark init`.
 | `tidemark.toml` | where the tables of each target lie: `dev` is this folder |
 | `{name}.yaml` | the pipeline: events and windows; comments say why they were proposed |
 {columns}| `expectations/{name}.yaml` | what has to hold of the windows before they are published |
-{transcripts}| `dags/{name}_dags.py` | the DAGs, for a DAG folder of Airflow |
+{transcripts}| `dags/{name}_dags.py` | the DAGs, for a DAG folder of Airflow; it names this folder |
+| `dags/{name}_broken_specs.py` | goes there with it, and tells Airflow why a spec has no DAGs |
 
 ```bash
 {ingest}tidemark run {name} --validate
@@ -51,15 +52,23 @@ _DAGS = '''"""The DAGs of this project, for a DAG folder of Airflow."""
 
 from pathlib import Path
 
-from tidemark.dags import dags_of, read_specs
+from tidemark.dags import make_dags
 
-PROJECT = Path(__file__).resolve().parents[1]
-TIDEMARK = "tidemark"
+PROJECT = Path({project!r})
+TIDEMARK = {command!r}
 """The command of the environment that has Spark; Airflow's own has not."""
 
-for pipeline in read_specs(PROJECT).pipelines:
-    for dag in dags_of(pipeline, TIDEMARK):
-        globals()[dag.dag_id] = dag
+make_dags(PROJECT, TIDEMARK)
+'''
+_BROKEN_SPECS = '''"""Tells Airflow which specs of this project make no DAG, and why."""
+
+from pathlib import Path
+
+from tidemark.dags import check_specs
+
+PROJECT = Path({project!r})
+
+check_specs(PROJECT)
 '''
 
 
@@ -81,7 +90,7 @@ def render_project(
     columns: Sequence[PinnedColumn],
     seen: str,
 ) -> dict[str, str]:
-    """The texts of all files but those that land, by their paths in the folder.
+    """The texts of the files by their paths in the folder, without DAGs and what lands.
 
     `columns` are those of the source table, and `seen` says what the proposal was made from.
     """
@@ -97,9 +106,19 @@ def render_project(
         f"{name}.yaml": render_spec(name, origin, proposal, seen),
         f"expectations/{name}.yaml": _render_suite(window, next(iter(proposal.aggregates))),
         **transcripts,
-        f"dags/{name}_dags.py": _DAGS,
         "README.md": _render_readme(name, origin, window, ignored, has_play=bool(transcripts)),
         ".gitignore": "".join(f"/{folder}/\n" for folder in ignored),
+    }
+
+
+def render_dags(name: str, project: str, command: str) -> dict[str, str]:
+    """The texts of the files for Airflow, by their paths in the folder.
+
+    `project` is the absolute path of the folder, and `command` what tasks run.
+    """
+    return {
+        f"dags/{name}_dags.py": _DAGS.format(project=project, command=command),
+        f"dags/{name}_broken_specs.py": _BROKEN_SPECS.format(project=project),
     }
 
 

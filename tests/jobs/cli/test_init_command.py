@@ -1,5 +1,6 @@
 """What `tidemark init` prints, and that its folder is written though nobody reads that."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,3 +42,30 @@ def test_a_reader_that_stops_gets_a_whole_folder(monkeypatch: pytest.MonkeyPatch
     assert done.exit_code == 1
     assert Path("shop/trips.yaml").read_text() == "name: trips"
     assert Path("shop/drop/orders.csv").read_text() == ROWS
+
+
+def test_files_for_airflow_name_the_folder_and_this_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scripts = Path("an environment")
+    scripts.mkdir()
+    (scripts / "tidemark").touch(mode=0o755)
+    monkeypatch.setattr("sysconfig.get_path", lambda _: "an environment")
+    words = ["init", "shop", "--from", "orders.csv", "--json"]
+    done = CliRunner().invoke(main, words, prog_name="tidemark")
+    assert done.exit_code == 0, done.output
+    files = ["dags/trips_broken_specs.py", "dags/trips_dags.py"]
+    assert json.loads(done.stdout)["files"] == [*files, "trips.yaml"]
+    for file in files:
+        assert f"\nPROJECT = Path({str(Path.cwd() / 'shop')!r})\n" in Path("shop", file).read_text()
+    command = str(Path.cwd() / "an environment/tidemark")
+    assert f"\nTIDEMARK = {command!r}\n" in Path("shop", files[1]).read_text()
+
+
+def test_a_command_that_is_not_found_is_left_to_the_path_of_airflow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda *_, **__: None)
+    done = CliRunner().invoke(main, ["init", "shop", "--from", "orders.csv"], prog_name="tidemark")
+    assert done.exit_code == 0, done.output
+    assert "\nTIDEMARK = 'tidemark'\n" in Path("shop/dags/trips_dags.py").read_text()

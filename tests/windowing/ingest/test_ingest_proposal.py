@@ -161,7 +161,6 @@ def test_a_project_has_a_text_for_each_file() -> None:
         "shop.yaml",
         "expectations/shop.yaml",
         "transcripts/shop.yaml",
-        "dags/shop_dags.py",
         "README.md",
         ".gitignore",
     }
