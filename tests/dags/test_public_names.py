@@ -1,7 +1,11 @@
 """`import tidemark` in Airflow's environment, which has no Spark."""
 
+import importlib
+import sys
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -40,3 +44,25 @@ def test_the_names_for_dags_are_those_of_the_factory() -> None:
         dags.factory.make_dags,
         dags.factory.read_specs,
     }
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package that is installed."""
+
+    version: str
+
+
+@pytest.mark.parametrize(
+    ("installed", "found"), [([Package("3.2.1")], "Airflow 3.2.1"), ([], "no Airflow")]
+)
+def test_an_older_airflow_is_said_in_one_sentence(
+    installed: list[Package], found: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.metadata.distributions", lambda **_: iter(installed))
+    monkeypatch.setitem(sys.modules, "airflow.sdk", ModuleType("airflow.sdk"))
+    monkeypatch.delitem(sys.modules, "tidemark.dags")
+    with pytest.raises(ImportError) as raised:
+        importlib.import_module("tidemark.dags")
+    said = f"tidemark.dags needs Airflow 3.3 or newer, and this environment has {found}; run "
+    assert str(raised.value).startswith(said)
