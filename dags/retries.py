@@ -1,5 +1,6 @@
 """Which tasks Airflow tries again: what the exit code of a command decides."""
 
+import logging
 from datetime import timedelta
 from typing import Any
 
@@ -24,7 +25,7 @@ FINAL = {
 
 
 class ByExitCode(RetryPolicy):
-    """Retries exit code 75 until the lock is free, 2, 3 and 4 never, others up to three tries."""
+    """Retries exit code 75 until the lock is free, 2, 3 and 4 never, others up to a third one."""
 
     def evaluate(
         self,
@@ -39,11 +40,32 @@ class ByExitCode(RetryPolicy):
         # A task that runs a command keeps its process, so the exit code is read from there.
         ran: Any = context["task"]
         process = ran.subprocess_hook.sub_process
-        return decide_retry(process.returncode if process else None, try_number)
+        code = process.returncode if process else None
+        if code == BUSY or code in FINAL:
+            return decide_retry(code, failures=0)
+        store: Any = context["task_state_store"]
+        return decide_retry(code, _count_failure(store, try_number, max_tries))
 
 
-def decide_retry(exit_code: int | None, try_number: int) -> RetryDecision:
-    """Whether a command's task is retried after its try `try_number`, counted from 1.
+def _count_failure(store: Any, try_number: int, max_tries: int) -> int:
+    """How many tries have ended unexpectedly, this one included.
+
+    Where Airflow keeps no state of a task, all of its tries count.
+    """
+    # Airflow keeps the state of a task that is cleared, and raises `max_tries` then.
+    key = f"failures_{max_tries}"
+    try:
+        failures = int(store.get(key, 0)) + 1
+        store.set(key, failures)
+    # Without a decision Airflow would try the task again and again.
+    except Exception:
+        logging.getLogger(__name__).exception("no count of the tries that have failed")
+        return try_number
+    return failures
+
+
+def decide_retry(exit_code: int | None, failures: int) -> RetryDecision:
+    """Whether a command's task is retried after so many tries that ended unexpectedly.
 
     The exit code is None if the command didn't end by itself.
     """
@@ -51,6 +73,6 @@ def decide_retry(exit_code: int | None, try_number: int) -> RetryDecision:
         return RetryDecision.retry(RETRY_DELAY, "another writer holds the pipeline")
     if exit_code in FINAL:
         return RetryDecision.fail(FINAL[exit_code])
-    if try_number < UNEXPECTED_TRIES:
+    if failures < UNEXPECTED_TRIES:
         return RetryDecision.retry(RETRY_DELAY, f"exit code {exit_code}")
-    return RetryDecision.fail(f"exit code {exit_code} on try {try_number}")
+    return RetryDecision.fail(f"exit code {exit_code}, as failure number {failures}")

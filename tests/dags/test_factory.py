@@ -2,17 +2,18 @@
 
 import shlex
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from airflow.sdk import Asset
 from airflow.sdk.definitions.retry_policy import RetryAction
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from conftest import publication
 
 from dags.announcement import assets_of, was_announced
 from dags.factory import read_specs
-from dags.retries import RETRY_DELAY, decide_retry
+from dags.retries import RETRY_DELAY, ByExitCode, decide_retry
 from dags.steps import (
     BACKFILL,
     LIVE,
@@ -129,15 +130,15 @@ def test_paths_are_one_word_to_the_shell(path: str) -> None:
 
 
 @pytest.mark.parametrize("code", [2, 3, 4])
-@pytest.mark.parametrize("try_number", [1, 2])
-def test_a_verdict_on_spec_data_or_state_is_final(code: int, try_number: int) -> None:
-    assert decide_retry(code, try_number).action is RetryAction.FAIL
-    assert decide_retry(code, try_number).reason
+@pytest.mark.parametrize("failures", [0, 2])
+def test_a_verdict_on_spec_data_or_state_is_final(code: int, failures: int) -> None:
+    assert decide_retry(code, failures).action is RetryAction.FAIL
+    assert decide_retry(code, failures).reason
 
 
-@pytest.mark.parametrize("try_number", [1, 2, 29])
-def test_busy_waits_again_and_again(try_number: int) -> None:
-    assert (decide_retry(75, try_number).action, decide_retry(75, try_number).retry_delay) == (
+@pytest.mark.parametrize("failures", [0, 2, 29])
+def test_busy_waits_again_and_again(failures: int) -> None:
+    assert (decide_retry(75, failures).action, decide_retry(75, failures).retry_delay) == (
         RetryAction.RETRY,
         RETRY_DELAY,
     )
@@ -150,6 +151,36 @@ def test_anything_else_gets_three_tries(code: int | None) -> None:
         RetryAction.RETRY,
         RetryAction.FAIL,
     ]
+
+
+def ended(code: int, store: object) -> Any:
+    """What Airflow tells of a task whose command has ended with this code."""
+    hook = SimpleNamespace(sub_process=SimpleNamespace(returncode=code))
+    return {"task": SimpleNamespace(subprocess_hook=hook), "task_state_store": store}
+
+
+class Store(dict[str, Any]):
+    """What Airflow keeps of a task from one try to the next one."""
+
+    set = dict.__setitem__
+
+
+def decide(code: int, store: object, try_number: int = 1, max_tries: int = 120) -> RetryAction:
+    error = AirflowException("the command has failed")
+    return ByExitCode().evaluate(error, try_number, max_tries, ended(code, store)).action
+
+
+def test_a_task_that_is_cleared_has_three_tries_again() -> None:
+    store = Store()
+    retry, fail = RetryAction.RETRY, RetryAction.FAIL
+    assert [decide(1, store, n) for n in (1, 2, 3)] == [retry, retry, fail]
+    # Airflow raises the greatest number of tries then, and counts them on.
+    assert [decide(1, store, n, 123) for n in (4, 5, 6)] == [retry, retry, fail]
+
+
+def test_all_tries_count_where_airflow_keeps_nothing() -> None:
+    assert decide(1, None, 2) is RetryAction.RETRY
+    assert decide(1, None, 3) is RetryAction.FAIL
 
 
 @pytest.mark.parametrize("line", [None, "", "no json", "[]", "{}", '{"published": false}'])

@@ -139,6 +139,17 @@ def test_the_unexpected_gets_three_tries(cli: FakeCli, outcome: Run) -> None:
     assert (done.state, done.tasks["run"], done.tries["run"]) == ("failed", "failed", 3)
 
 
+def test_tries_that_waited_for_another_writer_are_none_of_the_three(
+    cli: FakeCli, outcome: Run
+) -> None:
+    cli.exits("run", 75, 1, 75, 75, 1)
+    done = outcome("shop")
+    assert (done.state, done.tasks["run"], done.tries["run"]) == ("success", "success", 6)
+    cli.exits("run", 75, 75, 75, 1, 1, 1)
+    done = outcome("shop")
+    assert (done.state, done.tasks["run"], done.tries["run"]) == ("failed", "failed", 6)
+
+
 def test_nothing_published_is_no_event(cli: FakeCli, outcome: Run) -> None:
     cli.publishes('{"outputs": {}}')
     done = outcome("shop")
