@@ -1,11 +1,11 @@
 """Tells Airflow what readers use now: an event for each output, and one for each day that changed.
 
-what `publish` says -> what the last event of an asset has not told -> events
+what `publish` says -> what the last event of a publication has not told -> events
 """
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -19,6 +19,12 @@ MOST_KEYS = 100
 
 Airflow starts a DAG run for each, and stores all of them by one request, at some 10 ms each, for
 which it allows five seconds unless it is told otherwise.
+"""
+
+MOST_EVENTS = 100
+"""How many of the last events of an asset are looked at for the last one that `announce` made.
+
+Anyone may make others, by hand on its page or by the REST API.
 """
 
 Output = Mapping[str, Any]
@@ -41,9 +47,9 @@ def assets_of_days(pipeline: Pipeline) -> dict[str, Asset]:
 def add_announcement(pipeline: Pipeline, published: Any) -> Any:
     """The task that tells Airflow what readers use now, where it has not been told before.
 
-    What was told last is what the last event of an asset says. So there is one event for each
-    output that a publication has changed, whoever published it and however often the task runs, and
-    one for each of its days that changed since. Airflow stores all of them together.
+    What was told last is what the last event says that told of a publication. So there is one event
+    for each output that a publication has changed, whoever published it and however often the task
+    runs, and one for each of its days that changed since. Airflow stores all of them together.
     """
     assets, days_assets = assets_of(pipeline), assets_of_days(pipeline)
     # Of the outlets of a task each one gets an event. An alias gets those that are added to it.
@@ -58,7 +64,8 @@ def add_announcement(pipeline: Pipeline, published: Any) -> Any:
         told: list[Any] = [alias]
         changed: dict[str, list[str] | None] = {}
         for window, asset in assets.items():
-            last = [event.extra for event in inlet_events[asset].ascending(False).limit(1)]
+            events = inlet_events[asset].ascending(False).limit(MOST_EVENTS)
+            last = find_last(event.extra for event in events)
             if window in outputs and not was_announced(outputs[window], last):
                 changed[window] = find_changed_days(outputs[window], last)
         days = choose_days({assets[window].name: each for window, each in changed.items()})
@@ -80,8 +87,13 @@ def add_announcement(pipeline: Pipeline, published: Any) -> Any:
     return announce(published)
 
 
+def find_last(extras: Iterable[Output | None]) -> list[Output]:
+    """Of the events of an asset, newest first, the first one that told of a publication, if any."""
+    return [extra for extra in extras if extra is not None and "entry" in extra][:1]
+
+
 def was_announced(output: Output, last: Sequence[Output]) -> bool:
-    """Whether the last event of an asset, if there is one, told of an output what readers use now.
+    """Whether the last event of a publication, if any, told of an output what readers use now.
 
     It may have told of a later publication than a task that is late or was cleared. A version may
     have been told of another table, before the pipeline was reset.

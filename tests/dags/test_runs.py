@@ -4,12 +4,13 @@ What each exit code does to the tasks, and what assets are told.
 """
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from json import dumps
 from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.models.asset import AssetEvent
+from airflow.models.asset import AssetEvent, AssetModel
 from airflow.models.xcom import XComModel
 from airflow.utils.session import create_session
 from conftest import LAKE, LANDING, SPEC, FakeCli, Outcome, name_of_time, publication
@@ -183,6 +184,18 @@ def test_what_was_published_by_hand_is_announced_by_the_next_run(
     assert {name: extra["version"] for name, extra in events(done.run_id).items()} == {
         "shop.hourly": 4
     }
+
+
+def test_an_event_by_hand_makes_nothing_be_announced_again(cli: FakeCli, outcome: Run) -> None:
+    at = name_of_time()
+    cli.publishes(dumps({"outputs": publication(at)}))
+    assert len(events(outcome("shop").run_id)) == 2
+    with create_session() as session:
+        (asset,) = session.query(AssetModel).filter_by(name="shop.hourly")
+        extra: dict[str, Any] = {"from_rest_api": True}
+        session.add(AssetEvent(asset_id=asset.id, extra=extra, timestamp=datetime.now(UTC)))
+    again = outcome("shop")
+    assert (again.tasks["announce"], events(again.run_id)) == ("skipped", {})
 
 
 def test_what_was_announced_before_a_reset_is_announced_again(cli: FakeCli, outcome: Run) -> None:
