@@ -144,7 +144,6 @@ def command_line(
     """
     words: list[str] = []
     _refuse_unknown(step, params)
-    _refuse_both(step, params)
     for name in step.params:
         words += _WORDS[name](name, params.get(name))
     options = step.options
@@ -174,13 +173,6 @@ def _refuse_unknown(step: Step, params: Mapping[str, Any]) -> None:
             f"{', '.join(unknown)}: no such parameter; {step.command} has {known}, and nothing was "
             "done"
         )
-        raise AirflowFailException(message)
-
-
-def _refuse_both(step: Step, params: Mapping[str, Any]) -> None:
-    """AirflowFailException where a writer is to only look in two ways."""
-    if all(name in step.params and params.get(name) is True for name in WRITES_NOTHING):
-        message = f"{' and '.join(WRITES_NOTHING)}: choose one of them, because each only looks"
         raise AirflowFailException(message)
 
 

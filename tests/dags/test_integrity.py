@@ -110,6 +110,7 @@ def test_the_schedule_is_the_specs(specs: Path, bag: Callable[[], Any]) -> None:
         "bank_backfill": None,
         "bank_maintain": "7 3 * * *",
     }
+    assert {str(dag.timezone) for dag in dags.values()} == {"UTC"}
 
 
 def test_a_page_describes_windows_in_the_words_of_a_spec(dags: dict[str, Any]) -> None:

@@ -285,7 +285,7 @@ class PipelineDocument(Document):
     )
     schedule: Annotated[str, require_text(_SCHEDULE_FORM)] | None = Field(
         None,
-        description="when to run: five cron fields or a preset; without it by hand",
+        description="when to run, in UTC: five cron fields or a preset; without it by hand",
         examples=["*/15 * * * *", "@hourly"],
     )
     expectations: ExpectationsDocument | None = Field(
