@@ -109,6 +109,7 @@ RULES = (
     "windowing/ingest/names.py",
     "windowing/ingest/project.py",
     "windowing/ingest/proposal.py",
+    "windowing/ingest/quotes.py",
     "windowing/ingest/sniff.py",
     "windowing/ingest/times.py",
     "windowing/ingest/type_names.py",

@@ -13,7 +13,14 @@ from pyspark.sql import types as T
 
 from jobs.landing.look import list_files
 from jobs.landing.pinning import Pinned, pin_columns
-from jobs.landing.reading import Sorted, find_damaged, leave_strangers, read_records, sort_files
+from jobs.landing.reading import (
+    Sorted,
+    file_changed,
+    find_damaged,
+    leave_strangers,
+    read_records,
+    sort_files,
+)
 from windowing.columns import FILE, RECORD, RESCUED, WHY
 from windowing.crash import crashpoint
 from windowing.errors import SpecError, UsageError
@@ -93,6 +100,7 @@ def _read_batch(
     try:
         return _read_sorted(spark, files, found)
     except SPARK_ERRORS:
+        _check_unchanged(files, landed)
         # Spark does not tell which file it could not read.
         damaged = find_damaged(spark, files, found.files)
         if not damaged:
@@ -158,11 +166,7 @@ def _check_unchanged(files: Files, landed: Sequence[LandedFile]) -> None:
     now = {file.name: file for file in list_files(files.folder)}
     for file in landed:
         if now.get(file.name) != file:
-            raise UsageError(
-                f"{files.folder / file.name} was written to or removed while it was read, so "
-                "nothing of it was taken; write a file under a name that begins with a dot, and "
-                "rename it when it is whole"
-            )
+            raise file_changed(files, file.name)
 
 
 def _check_types(spark: SparkSession, source: Location, pinned: Pinned, files: Files) -> None:

@@ -13,8 +13,10 @@ from windowing.errors import UsageError
 from windowing.ingest import frame
 from windowing.ingest.frame import Records
 from windowing.ingest.header import BEGINNING, read_header
+from windowing.ingest.quotes import NOT_CLOSED, is_left_open
 from windowing.ingest.rule import GZIP, LandedFile, Shape, describe_names, group_by_shape
-from windowing.spec.pipeline import Files
+from windowing.location import Location
+from windowing.spec.pipeline import CsvForm, Files
 from windowing.storage import landed_files
 from windowing.storage.landed_files import UnreadableFile
 
@@ -55,6 +57,8 @@ def sort_files(files: Files, landed: Sequence[LandedFile]) -> Sorted:
         except UnreadableFile as error:
             unreadable[file.name] = error.reason
             continue
+        except FileNotFoundError:
+            raise file_changed(files, file.name) from None
         except PermissionError as error:
             raise UsageError(
                 f"{files.folder / file.name} can't be read ({error.strerror}); let the user of "
@@ -65,6 +69,14 @@ def sort_files(files: Files, landed: Sequence[LandedFile]) -> Sorted:
         if found is not None:
             shapes[file.name] = found
     return Sorted(tuple(group_by_shape(shapes)), unreadable, lines)
+
+
+def file_changed(files: Files, name: str) -> UsageError:
+    """What is said of a file that is not as it was listed before it was read."""
+    return UsageError(
+        f"{files.folder / name} was written to or removed while it was read, so nothing of it was "
+        "taken; write a file under a name that begins with a dot, and rename it when it is whole"
+    )
 
 
 def _read_shape(files: Files, name: str) -> tuple[Shape | None, str | None]:
@@ -83,7 +95,14 @@ def _read_shape(files: Files, name: str) -> tuple[Shape | None, str | None]:
             "has a value of more than 131,072 characters in its first record, as where a quote is "
             "not closed"
         ) from None
+    if files.multiline and _is_left_open(place, files.csv, is_gzip=is_gzip):
+        raise UnreadableFile(NOT_CLOSED)
     return (Shape(header.names) if header.names else None), header.line
+
+
+def _is_left_open(place: Location, form: CsvForm, *, is_gzip: bool) -> bool:
+    # Spark takes all that is behind an open quote into one value, and does not tell.
+    return is_left_open(landed_files.read_text_lines(place, form.encoding, is_gzip=is_gzip), form)
 
 
 def find_damaged(spark: SparkSession, files: Files, names: Iterable[str]) -> Mapping[str, str]:

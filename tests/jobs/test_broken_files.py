@@ -261,6 +261,12 @@ SETTINGS: dict[str, tuple[dict[str, Any], str | bytes, list[tuple[Any, ...]], li
         [(1, "2.00")],
         ["has not 3 values"],
     ),
+    "spans without an end": (
+        {"multiline": True},
+        'id,price,place\n1,2,"a\n3,4,b\n',
+        [],
+        ["has a quote that is not closed"],
+    ),
     "rescue": (
         {"on_unfit_value": "rescue"},
         "id,place,price\nx,a,1.505\n2,b,3\n",

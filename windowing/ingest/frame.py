@@ -3,7 +3,6 @@
 lines -> [source_file, __record, __why, values]; no record is left out here but empty lines.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,7 +11,9 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windowing.columns import FILE, RECORD, WHY
+from windowing.ingest.header import BOM
 from windowing.ingest.json_values import JSON, OBJECT, as_json, map_of
+from windowing.ingest.quotes import NOT_CLOSED, open_quote_pattern
 from windowing.rows import column_named, is_true
 from windowing.spec.pipeline import CsvForm
 
@@ -73,7 +74,7 @@ def split_csv(
     decoded = _decode(lines, form.encoding)
     known = sorted(set(headers))
     if known:
-        is_header = F.regexp_replace(F.col(RECORD), "^\ufeff", "").isin(known)
+        is_header = F.regexp_replace(F.col(RECORD), f"^{BOM}", "").isin(known)
         decoded = decoded.where(~is_header)
     schema = ", ".join([*(f"c{n} string" for n in range(len(names))), f"{_BROKEN} string"])
     parsed = F.from_csv(F.col(RECORD), F.lit(schema), csv_options(form, spans=False))
@@ -82,7 +83,7 @@ def split_csv(
     why = F.coalesce(
         _has_other_bytes(form.encoding),
         F.when(F.col(f"{_FIELDS}.{_BROKEN}").isNotNull(), f"has not {len(names)} values"),
-        F.when(_is_open(F.col(RECORD), form), "has a quote that is not closed"),
+        F.when(F.rlike(RECORD, F.lit(open_quote_pattern(form))), NOT_CLOSED),
     )
     return _records_of(split.withColumn(WHY, why), dict(zip(names, columns, strict=True)), pinned)
 
@@ -101,21 +102,6 @@ def split_spanning_csv(
     )
     split = found.withColumns({RECORD: record, WHY: why})
     return _records_of(split, dict(zip(names, columns, strict=True)), pinned)
-
-
-def _is_open(record: Column, form: CsvForm) -> Column:
-    """Whether the last value begins with a quote that nothing closes, up to the end of the line."""
-    quote, separator = re.escape(form.quote), re.escape(form.delimiter)
-    # Java would run out of stack on a long line if these loops could go back.
-    if form.escape is None:
-        inside = f"[^{quote}]*+(?:{quote}{quote}[^{quote}]*+)*+"
-    else:
-        escape = re.escape(form.escape)
-        inside = f"[^{quote}{escape}]*+(?:{escape}.?[^{quote}{escape}]*+)*+"
-    begun = f" *{quote}{inside}"
-    # What follows a closed quote belongs to its value, up to the next delimiter.
-    value = f"(?:{begun}{quote}|(?! *{quote}))[^{separator}]*+"
-    return record.rlike(f"(?s)^(?:{value}{separator})*+{begun}$")
 
 
 def _decode(lines: DataFrame, encoding: str) -> DataFrame:
@@ -189,7 +175,7 @@ def split_spanning_json(
     With a `path` the records are the objects of the list that each of those has there. A file with
     an empty list has none.
     """
-    text = F.trim(F.translate(F.col(RECORD), "\ufeff\r\n\t", "    "))
+    text = F.trim(F.translate(F.col(RECORD), f"{BOM}\r\n\t", "    "))
     as_list = F.when(F.startswith(text, F.lit("[")), text).otherwise(
         F.concat(F.lit("["), text, F.lit("]"))
     )

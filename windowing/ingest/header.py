@@ -10,7 +10,8 @@ from windowing.spec.pipeline import CsvForm
 
 BEGINNING = 256 * 1024
 """How many bytes of a file are looked at; a longer first line is none that this reads."""
-_BOM = "\ufeff"
+BOM = "\ufeff"
+"""What some write before a text, in bytes of UTF-8, and is none of it."""
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
@@ -27,7 +28,7 @@ def read_header(beginning: bytes, form: CsvForm) -> Header:
 
     A file without any record has no columns. csv.Error where a value is longer than a reader takes.
     """
-    text = beginning.decode(form.encoding, errors="replace").removeprefix(_BOM)
+    text = beginning.decode(form.encoding, errors="replace").removeprefix(BOM)
     lines = list(split_lines(text))
     reader = csv.reader(
         lines,

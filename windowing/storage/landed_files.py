@@ -7,7 +7,7 @@ import gzip
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from io import BufferedReader
+from io import BufferedReader, TextIOWrapper
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -52,6 +52,20 @@ def read_beginning(file: Location, most: int, *, is_gzip: bool) -> bytes:
             return unpacked.read(most)
 
 
+def read_text_lines(file: Location, encoding: str, *, is_gzip: bool) -> Iterator[str]:
+    """The lines of a text file with their ends; UnreadableFile where gzip is broken."""
+    with store_of(file).open(file) as content:
+        if not is_gzip:
+            yield from _decode_lines(BufferedReader(content, _AT_ONCE), encoding)
+            return
+        with _unpacked(content) as unpacked:
+            yield from _decode_lines(unpacked, encoding)
+
+
+def _decode_lines(content: BufferedReader | gzip.GzipFile, encoding: str) -> Iterator[str]:
+    yield from TextIOWrapper(content, encoding, errors="replace", newline="")
+
+
 def check_gzip(file: Location) -> None:
     """Reads a file to its end; UnreadableFile where it is not what gzip has written."""
     with store_of(file).open(file) as content, _unpacked(content) as unpacked:
@@ -74,20 +88,32 @@ def _unpacked(content: pa.NativeFile) -> Iterator[gzip.GzipFile]:
 
 def read_parquet_columns(file: Location) -> tuple[tuple[str, ...], str]:
     """The names of a Parquet file's columns, and their types; UnreadableFile where it is none."""
+    with (
+        _told_of_content("is not a Parquet file, or is not complete"),
+        store_of(file).open(file) as content,
+    ):
+        opened = pq.ParquetFile(content)
+        schema = opened.schema_arrow.remove_metadata()
+        stored = [opened.schema.column(n) for n in range(len(opened.schema))]
+        if any("nanoseconds" in str(column.logical_type) for column in stored):
+            raise UnreadableFile(
+                "has times in nanoseconds, which Spark does not read; write them as us"
+            )
+        if not _are_apart(schema):
+            raise UnreadableFile("has names that differ by case alone, which Spark does not read")
+        return tuple(schema.names), str(schema)
+
+
+@contextmanager
+def _told_of_content(reason: str) -> Iterator[None]:
+    """UnreadableFile where Arrow finds that a file has not the content of a Parquet file."""
     try:
-        with store_of(file).open(file) as content:
-            opened = pq.ParquetFile(content)
-            schema = opened.schema_arrow.remove_metadata()
-            stored = [opened.schema.column(n) for n in range(len(opened.schema))]
-    except pa.ArrowException:
-        raise UnreadableFile("is not a Parquet file, or is not complete") from None
-    if any("nanoseconds" in str(column.logical_type) for column in stored):
-        raise UnreadableFile(
-            "has times in nanoseconds, which Spark does not read; write them as us"
-        )
-    if not _are_apart(schema):
-        raise UnreadableFile("has names that differ by case alone, which Spark does not read")
-    return tuple(schema.names), str(schema)
+        yield
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        # Errors of the system have a number; those of Arrow about a footer have none.
+        if getattr(error, "errno", None) is not None:
+            raise
+        raise UnreadableFile(reason) from None
 
 
 def _are_apart(fields: Iterable[pa.Field]) -> bool:
@@ -101,12 +127,12 @@ def _are_apart(fields: Iterable[pa.Field]) -> bool:
 
 def check_parquet(spark: SparkSession, file: Location) -> None:
     """Reads every value of a Parquet file; UnreadableFile where that fails."""
-    try:
-        with store_of(file).open(file) as content:
-            for _ in pq.ParquetFile(content).iter_batches():
-                pass
-    except (pa.ArrowException, OSError):
-        raise UnreadableFile("is a Parquet file with damaged pages") from None
+    with (
+        _told_of_content("is a Parquet file with damaged pages"),
+        store_of(file).open(file) as content,
+    ):
+        for _ in pq.ParquetFile(content).iter_batches():
+            pass
     try:
         spark.read.parquet(*_spell_paths(file.parent, [file.name]))
     except SPARK_ERRORS:

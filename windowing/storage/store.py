@@ -222,17 +222,22 @@ class LocalStore:
                 yield entry.name
 
     def list_files(self, directory: Location) -> Mapping[str, StoredFile]:
-        """All files below a directory by their paths from there, in order."""
+        """All files below a directory by their paths from there, in order.
+
+        Links to directories are not followed. PermissionError names one that can't be listed.
+        """
         home = directory.local
         found = {}
-        for parent, _, names in os.walk(home):
+        for parent, _, names in os.walk(home, onerror=_raise_unless_gone):
             for name in names:
                 file = Path(parent, name)
-                # Another process may delete it meanwhile.
-                with suppress(FileNotFoundError):
+                try:
                     facts = file.stat()
-                    written = StoredFile(facts.st_size, facts.st_mtime)
-                    found[file.relative_to(home).as_posix()] = written
+                except OSError as error:
+                    _raise_unless_gone(error)
+                    continue
+                written = StoredFile(facts.st_size, facts.st_mtime)
+                found[file.relative_to(home).as_posix()] = written
         return dict(sorted(found.items()))
 
     def delete(self, directory: Location) -> None:
@@ -259,6 +264,12 @@ def is_draft(name: str) -> bool:
     return name.startswith(".") and name.endswith(_DRAFT)
 
 
+def _raise_unless_gone(error: OSError) -> None:
+    """Another process may delete a file meanwhile, and a link may lead to nothing, or to itself."""
+    if error.errno not in _GONE:
+        raise error
+
+
 def _sync_directory(path: Path) -> None:
     """Without this a rename may be lost when the host loses power, although the file is on disk."""
     opened = os.open(path, os.O_RDONLY)
@@ -269,6 +280,7 @@ def _sync_directory(path: Path) -> None:
 
 
 _DRAFT = ".tmp"
+_GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
 """The errors of a file system without links; the first also of a file that belongs to others."""
 _NO_MORE_LINKS = (errno.EXDEV, errno.EMLINK)

@@ -3,6 +3,7 @@
 import errno
 import os
 import re
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
@@ -43,6 +44,37 @@ def test_directories_without_files_are_none(tmp_path: Path) -> None:
     store = store_of(home)
     (tmp_path / "a" / "b").mkdir(parents=True)
     assert not store.list_files(home / "a")
+
+
+def test_a_link_that_leads_nowhere_is_no_file(tmp_path: Path) -> None:
+    home = Location(str(tmp_path))
+    store_of(home).write(home / "a", b"1")
+    (tmp_path / "itself").symlink_to(tmp_path / "itself")
+    (tmp_path / "nothing").symlink_to(tmp_path / "b")
+    (tmp_path / "loop").symlink_to(tmp_path)
+    (tmp_path / "same").symlink_to(tmp_path / "a")
+    assert [*store_of(home).list_files(home)] == ["a", "same"]
+
+
+def test_a_directory_that_may_not_be_listed_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Location(str(tmp_path))
+    store_of(home).write(home / "shut" / "a", b"1")
+    scan = os.scandir
+
+    def refuse(path: str) -> Iterator[os.DirEntry[str]]:
+        if Path(path).name == "shut":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return scan(path)
+
+    # The user of the tests may list every directory.
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(PermissionError, match=f"{re.escape(str(tmp_path))}/shut"):
+        store_of(home).list_files(home)
+    with pytest.raises(PermissionError, match=f"{re.escape(str(tmp_path))}/shut"):
+        store_of(home).list_files(home / "shut")
+    assert not store_of(home).list_files(home / "none")
 
 
 def test_the_first_place_without_files_is_free(tmp_path: Path) -> None:
