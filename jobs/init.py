@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from jobs.advise import advise
 from jobs.ingest import ingest
-from jobs.init_sample import SAMPLE, FileSample, Sample, TableSample
+from jobs.init_sample import FileSample, Sample, TableSample
 from jobs.run import run
 from jobs.sessions.exact_session import in_exact_session
 from jobs.show import Wanted, show_windows
@@ -30,6 +30,7 @@ from windowing.errors import SpecError, TidemarkError, UsageError
 from windowing.ingest import table as taken_files
 from windowing.ingest.columns import PinnedColumn, read_columns
 from windowing.ingest.disorder import Proposed, write_length
+from windowing.ingest.inference import SAMPLE
 from windowing.ingest.project import Origin, render_dags, render_project
 from windowing.ingest.proposal import NONE_REFUSED, Proposal, Refused, propose
 from windowing.ingest.rule import QUARANTINE

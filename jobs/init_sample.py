@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from windowing.errors import UsageError
-from windowing.ingest.header import split_lines
+from windowing.ingest.header import BOM, split_lines
+from windowing.ingest.inference import SAMPLE
 from windowing.ingest.rule import GZIP, list_endings
 from windowing.ingest.sniff import guess_form
 from windowing.location import Location
@@ -23,8 +24,6 @@ from windowing.spec.words import join_names
 from windowing.storage.control import errors_explained
 from windowing.storage.kept_open import has_commit
 
-SAMPLE = 5_000
-"""How many records are looked at."""
 _BYTES = 4_000_000
 """How much of a file is looked at, at most, if it has a record on each line."""
 _DOCUMENT_FIELDS = {"multiline", "records"}
@@ -33,7 +32,6 @@ _DOCUMENT_BYTES = 100_000_000
 """How large such a document may be."""
 _SHORT = 10_000
 """How many bytes a document has at most that is looked at for whether it has records."""
-_BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
@@ -125,7 +123,7 @@ def _read_sample(file: Path) -> tuple[bytes, Mapping[str, object] | None]:
 
 def _find_lacking(content: bytes, form: Mapping[str, object]) -> str | None:
     """What is wrong with a file that has no record, and what to do; None where it may have some."""
-    if not content.removeprefix(_BOM).strip():
+    if not content.removeprefix(BOM.encode()).strip():
         return "is empty; name a file that has some records"
     match form.get("format", "csv"):
         case "csv":
@@ -151,7 +149,7 @@ def _is_one_row(content: bytes, form: Mapping[str, object]) -> bool:
 
 def _has_no_object(content: bytes, form: Mapping[str, object]) -> bool:
     """Whether lines, or a short document, have no object with a field."""
-    content = content.removeprefix(_BOM)
+    content = content.removeprefix(BOM.encode())
     if not _DOCUMENT_FIELDS & form.keys():
         return all(line.strip() in (b"", b"{}") for line in content.splitlines())
     if len(content) > _SHORT:
@@ -188,6 +186,6 @@ def _read_first_rows(file: Path) -> bytes:
         first = next(opened.iter_batches(SAMPLE), None)
         batches = [] if first is None else [first]
         pq.write_table(pa.Table.from_batches(batches, opened.schema_arrow), content)
-    except pa.ArrowException as error:
+    except (pa.ArrowException, UnicodeDecodeError) as error:
         raise UsageError(f"--from {file}: is not a Parquet file") from error
     return bytes(content.getvalue().to_pybytes())

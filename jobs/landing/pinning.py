@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
@@ -23,7 +24,7 @@ from windowing.ingest.columns import (
 )
 from windowing.ingest.fit import find_new
 from windowing.ingest.frame import Records
-from windowing.ingest.inference import TEXT, Guess, guess_type, infer_objects
+from windowing.ingest.inference import SAMPLE, TEXT, Guess, guess_type, infer_objects
 from windowing.ingest.json_values import is_nested
 from windowing.ingest.kinds import leave_impossible, write_kind
 from windowing.ingest.names import name_columns
@@ -32,8 +33,6 @@ from windowing.spec.pipeline import Files
 from windowing.storage import delta, landed_files
 from windowing.storage.store import store_of
 
-SAMPLE = 5_000
-"""How many records of each group of files types are guessed from."""
 _COMMENTS = (
     "Columns of the source table, and what is read into them from files that land.",
     "`tidemark ingest` has guessed them once; correct them and keep this file in version control.",
@@ -212,7 +211,7 @@ def _infer_of_documents(spark: SparkSession, files: Files, found: Sorted) -> dic
     for records in read_records(spark, files, found, ()):
         right = records.rows.where(F.col(WHY).isNull()).select(RECORD)
         texts += right.limit(SAMPLE).toArrow().column(0).to_pylist()
-    kinds = infer_objects(map(json.loads, texts))
+    kinds = infer_objects(json.loads(text, parse_float=Decimal) for text in texts)
     return {name: _write_possible(_read_type(kind)) for name, kind in kinds.items()}
 
 

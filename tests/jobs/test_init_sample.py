@@ -52,6 +52,27 @@ def test_a_table_of_text_is_read_by_its_lines(
     assert find_sample(str(file)) == FileSample(file.name, text.encode(), form, file)
 
 
+LONG = f'"POLYGON(({"1.5 2.5, " * 20_000}))"'
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        f"1;{LONG};2,5\n2;POINT;3,5\n",
+        f"2;POINT;3,5\n1;{LONG};2,5\n",
+        # What a quote has begun goes on over lines.
+        '2;POINT;3,5\n1;"POLYGON;4,5\n' + f"2;{'POINT ' * 1000};3,5\n" * 90,
+    ],
+    ids=["first", "later", "open quote"],
+)
+def test_a_value_that_no_reader_takes_hides_no_form(rows: str, tmp_path: Path) -> None:
+    file = tmp_path / "geo.csv"
+    file.write_text(f"id;shape;size\n{rows}")
+    sample = find_sample(str(file))
+    assert isinstance(sample, FileSample)
+    assert sample.form == {"delimiter": ";", "decimal": ","}
+
+
 @pytest.mark.parametrize("name", ["cut.csv.gz", "cut.geojson.gz"])
 def test_a_file_that_is_cut_off_is_one_sentence(name: str, tmp_path: Path) -> None:
     file = tmp_path / name

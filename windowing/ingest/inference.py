@@ -9,10 +9,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import reduce
 
 from windowing.spec.pipeline import CsvForm
 
+SAMPLE = 5_000
+"""How many records types are guessed from, of each group of files."""
 TEXT = "string"
 _BROKEN = 0.05
 """The share of values that may be none in a column of times or decimals."""
@@ -30,14 +33,16 @@ _WHOLE = re.compile(r"[+-]?(0|[1-9]\d{0,17})")
 _MONEY = re.compile(r"[+-]?(0|[1-9]\d{0,15})\.\d\d")
 _NUMBER = re.compile(r"[+-]?(0|[1-9]\d*)?(\.\d+)?([eE][+-]?\d{1,3})?")
 _LONG = re.compile(r"[+-]?[1-9]\d{15,}(\.\d+)?")
-"""A number of more whole digits than a double holds."""
+"""A number of more whole digits than a double holds, whichever they are."""
 _DIGITS = re.compile(r"[+-]?[.,'\s]*\d[\d.,'\s]*")
 """What a number of any form looks like, and a code of digits."""
 _DAY = r"\d{4}-\d\d-\d\d"
-_CLOCK = r"\d\d:\d\d(:\d\d(\.\d{1,9})?)?"
+_SECOND = r"\d\d(\.\d{1,6}0{0,3})?"
+"""A time of Spark has no more than microseconds."""
+_CLOCK = rf"\d\d:\d\d(:{_SECOND})?"
 _ISO_DAY = re.compile(_DAY)
 _ISO_LOCAL = re.compile(rf"{_DAY}[T ]{_CLOCK}")
-_ISO_INSTANT = re.compile(rf"{_DAY}[T ]\d\d:\d\d:\d\d(\.\d{{1,9}})?(Z|[+-]\d\d(:\d\d)?)")
+_ISO_INSTANT = re.compile(rf"{_DAY}[T ]\d\d:\d\d:{_SECOND}(Z|[+-]\d\d(:\d\d)?)")
 _SEPARATORS = "/.-"
 _BOOLEANS = {"true", "false"}
 _ENGLISH_CLOCK = re.compile(r"(0?[1-9]|1[0-2]):[0-5]\d [AP]M")
@@ -70,7 +75,7 @@ def guess_type(values: Iterable[str | None], csv: CsvForm) -> Guess:
 
 def _guess_decimals(known: Counter[str], csv: CsvForm) -> Guess:
     """The type of decimals where nearly all values are some and none is lost; else text."""
-    numbers = {value for value in known if is_number_in(value, csv)}
+    numbers = {value for value in known if _is_held(_plain_number(value, csv))}
     has_decimals = any("." in _plain_number(value, csv) for value in numbers)
     is_lost = any(_DIGITS.fullmatch(value) for value in known if value not in numbers)
     if not has_decimals or is_lost or not _are_nearly_all(numbers, known):
@@ -107,16 +112,24 @@ def _kinds(csv: CsvForm) -> Iterator[tuple[str, Callable[[str], object]]]:
     yield "boolean", lambda value: value.lower() in _BOOLEANS
     yield "bigint", lambda value: _WHOLE.fullmatch(_plain_number(value, csv))
     yield "decimal(18,2)", lambda value: _MONEY.fullmatch(_plain_number(value, csv))
-    yield "double", lambda value: _is_number(_plain_number(value, csv))
+    yield "double", lambda value: _is_held(_plain_number(value, csv))
     yield "date", _ISO_DAY.fullmatch
     yield "timestamp", _ISO_INSTANT.fullmatch
     yield "timestamp_ntz", _ISO_LOCAL.fullmatch
 
 
 def _is_number(text: str) -> bool:
-    """Whether a text is a number that a double holds."""
-    is_number = bool(_NUMBER.fullmatch(text)) and any(character.isdigit() for character in text)
-    return is_number and not _LONG.fullmatch(text)
+    return bool(_NUMBER.fullmatch(text)) and any(character.isdigit() for character in text)
+
+
+def _is_held(text: str) -> bool:
+    """Whether a text is a number of which a double keeps all digits."""
+    return _is_number(text) and not _LONG.fullmatch(text) and _keeps_digits(Decimal(text))
+
+
+def _keeps_digits(number: Decimal) -> bool:
+    """Whether the double that is next to a number is written as this number."""
+    return Decimal(repr(float(number))) == number
 
 
 def _plain_number(text: str, csv: CsvForm) -> str:
@@ -176,14 +189,17 @@ def _clock_format(clocks: set[str]) -> str | None:
 
 Kind = str | tuple["Kind"] | dict[str, "Kind"] | None
 """The type of a value of JSON: its name, a list of one kind, an object; None for null."""
-_NUMBERS = ("bigint", "decimal", "double")
+_NUMBERS = ("bigint", "long", "decimal", "double")
+"""Spark calls bigint long, too; here it is one with numbers that no double holds."""
+_HELD = 2**53
 _MOST_DIGITS = 38
 
 
 def infer_objects(objects: Iterable[Mapping[str, object]]) -> dict[str, str]:
     """By name the narrowest type that the values of these objects have, in order of appearance.
 
-    What is sometimes an object, a list, a number or a text is text, and so is what is always null.
+    What is sometimes an object, a list, a number or a text is text, and so is what is always null,
+    and what has numbers that no type holds together. Numbers with a fraction are of Decimal.
     """
     found: Kind = {}
     for each in objects:
@@ -200,8 +216,10 @@ def _kind_of(value: object) -> Kind:
         case int():
             digits = len(str(abs(value)))
             if -(2**63) <= value < 2**63:
-                return "bigint"
-            return f"decimal({digits},0)" if digits <= _MOST_DIGITS else "double"
+                return "bigint" if abs(value) <= _HELD else "long"
+            return f"decimal({digits},0)" if digits <= _MOST_DIGITS else TEXT
+        case Decimal():
+            return "double" if _keeps_digits(value) else TEXT
         case float():
             return "double"
         case dict():
@@ -223,9 +241,11 @@ def _join(one: Kind, other: Kind) -> Kind:
     if isinstance(one, tuple) and isinstance(other, tuple):
         return (_join(one[0], other[0]),)
     if isinstance(one, str) and isinstance(other, str) and _are_numbers(one, other):
+        if "double" in (one, other):
+            return "double" if "bigint" in (one, other) else TEXT
         # Of two decimals the name of the longer one is the greater text, because both have 19 or
-        # more digits; a double holds no whole number of so many digits, and nothing else holds it.
-        return max(one, other)
+        # more digits.
+        return max(one, other, key=lambda kind: (kind.startswith("decimal"), kind))
     return TEXT
 
 

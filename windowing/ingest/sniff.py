@@ -2,14 +2,16 @@
 
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
-from windowing.ingest.header import split_lines
+from windowing.ingest.header import BOM, split_lines
 from windowing.ingest.rule import GZIP, has_format
 
-_BOM = "\ufeff"
 _LINES = 100
 """How many lines are looked at."""
+_LONGEST = 100_000
+"""Longer lines say nothing more, and may have values that no reader takes."""
 _GEOJSON = re.compile(rb'\A[^\[]*"type"\s*:\s*"FeatureCollection"')
 """What a document says of itself before the list of its features, if it does."""
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
@@ -34,7 +36,7 @@ def guess_form(name: str, beginning: bytes) -> dict[str, object] | None:
 
 def _guess_document(name: str, beginning: bytes) -> dict[str, object]:
     """Whether a file is one document of JSON, a list or GeoJSON; else each line is an object."""
-    if beginning.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] == b"[":
+    if beginning.lstrip(BOM.encode() + b" \r\n\t")[:1] == b"[":
         return {"multiline": True}
     is_named_so = name.lower().removesuffix(GZIP).endswith(".geojson")
     return {"records": "features"} if is_named_so or _GEOJSON.search(beginning) else {}
@@ -42,10 +44,10 @@ def _guess_document(name: str, beginning: bytes) -> dict[str, object]:
 
 def _guess_csv(beginning: bytes) -> dict[str, object]:
     encoding = _guess_encoding(beginning)
-    text = beginning.decode(encoding, errors="replace").removeprefix(_BOM)
-    lines = [line for line in split_lines(text) if line.strip()][:_LINES]
+    text = beginning.decode(encoding, errors="replace").removeprefix(BOM)
+    lines = [line for line in split_lines(text) if line.strip() and len(line) <= _LONGEST][:_LINES]
     delimiter = _guess_delimiter(lines)
-    rows = list(csv.reader(lines, delimiter=delimiter))
+    rows = list(_read_rows(lines, delimiter))
     found: dict[str, object] = {}
     if encoding != "utf-8":
         found["encoding"] = encoding
@@ -67,11 +69,17 @@ def _guess_encoding(beginning: bytes) -> str:
     return "windows-1252"
 
 
+def _read_rows(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
+    """The values of lines, up to a quote that is not closed for more than a reader takes."""
+    with suppress(csv.Error):
+        yield from csv.reader(lines, delimiter=delimiter)
+
+
 def _guess_delimiter(lines: Sequence[str]) -> str:
     """What gives most lines the same number of values, and more than one; a comma otherwise."""
     best, score = ",", (0, 0)
     for delimiter in ",;\t|":
-        widths = [len(row) for row in csv.reader(lines, delimiter=delimiter)]
+        widths = [len(row) for row in _read_rows(lines, delimiter)]
         width = max(widths[:1], default=0)
         found = (widths.count(width), width)
         if width > 1 and found > score:

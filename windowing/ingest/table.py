@@ -108,8 +108,8 @@ def find_committed(table: Location) -> int:
 
 def record_files(
     table: Location, record: Record, batch: int, files: Sequence[TakenFile], at_us: int
-) -> int:
-    """Records files as those of a batch, and returns the new version; Busy if it is not the next.
+) -> None:
+    """Records files as those of a batch; Busy if it is not the next.
 
     Nothing of the batch may be in any table yet.
     """
@@ -125,7 +125,7 @@ def record_files(
         }
         for taken in files
     ]
-    return control.append_rows(home_of(table) / FILES, _RECORD, rows, record.version)
+    control.append_rows(home_of(table) / FILES, _RECORD, rows, record.version)
 
 
 def void_batch(table: Location, batch: int, at_us: int) -> None:

@@ -1,5 +1,7 @@
 """Types of JSON are the narrowest ones that hold all values; Spark reads each of them."""
 
+from decimal import Decimal
+
 import pytest
 
 from windowing.ingest.inference import infer_objects
@@ -15,8 +17,18 @@ from windowing.ingest.inference import infer_objects
         ([None, None], "string"),
         ([2**63], "decimal(19,0)"),
         ([1, 2**63, 10**20], "decimal(21,0)"),
-        ([10**20, 1.5], "double"),
-        ([10**40], "double"),
+        ([2**53, 1.5], "double"),
+        # Of these a double would lose digits.
+        ([2**53 + 1, 1.5], "string"),
+        ([1.5, -(2**53) - 1, 7], "string"),
+        ([2**53 + 1, 7, None], "long"),
+        ([10**20, 2**53 + 1], "decimal(21,0)"),
+        ([Decimal("2.50"), Decimal("1e-7")], "double"),
+        ([Decimal("123456789.123456789"), 1], "string"),
+        ([[2**53 + 1], [1.5]], "array<string>"),
+        ([10**20, 1.5], "string"),
+        ([10**40], "string"),
+        ([10**40, 1], "string"),
         (["2026-03-01", "x"], "string"),
         ([[1, 2], [], [3.5]], "array<double>"),
         ([[], []], "array<string>"),

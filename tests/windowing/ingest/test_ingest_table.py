@@ -65,4 +65,5 @@ def test_a_record_of_many_ingests_is_few_files(tmp_path: Path) -> None:
     after = table.read_record(source)
     assert (after.taken, after.batch) == (before.taken, 52)
     assert len(control.read_contents(table.home_of(source) / FILES).files) == 1
-    assert table.record_files(source, after, 53, [taken("53.csv")], 53) == after.version + 1
+    table.record_files(source, after, 53, [taken("53.csv")], 53)
+    assert table.read_record(source).version == after.version + 1
