@@ -125,6 +125,22 @@ JSON = {
     "latin.json": Case(b'{"id": 1, "place": "caf\xe9"}\n', [], ["has bytes that are not utf-8"]),
 }
 
+NO_LIST = "is no JSON object and no list of them"
+INSIDE = "has a name twice in an object inside"
+DOCUMENTS = {
+    "list.json": Case('\ufeff [{"id": 1},\r\n {"id": 2}]\n', [1, 2], []),
+    "object.json": Case('{"id": 1}\n\n', [1], []),
+    "two lists.json": Case('[{"id": 1}]\n[{"id": 2}]\n', [], [NO_LIST]),
+    "object behind a list.json": Case('[{"id": 1}] {"id": 2}', [], [NO_LIST]),
+    "two objects.json": Case('{"id": 1}\n{"id": 2}', [], [NO_LIST]),
+    "cut off.json": Case('[{"id": 1}, {"id": ', [], [NO_LIST]),
+    "null in a list.json": Case('[{"id": 1}, null]', [1], [NO_LIST]),
+    "empty list.json": Case("[]", [], []),
+    "name twice.json": Case('[{"id": 1, "id": 2}, {"id": 3}]', [3], ["has a name twice"]),
+    "name twice inside.json": Case('[{"id": 1}, {"x": {"a": 1, "a": 2}}]', [], [INSIDE]),
+    "marks in a text.json": Case('[{"id": 1, "place": "\u00e9\ufeff\u2003b"}]', [1], []),
+}
+
 
 def take_all(
     spark: SparkSession, root: Path, cases: dict[str, Case], settings: dict[str, object]
@@ -182,6 +198,14 @@ def test_every_kind_of_json_file_has_its_outcome(spark: SparkSession, tmp_path: 
     assert str(dict(drop.rows(spark, "source_file", "price"))["exact.json"]) == "12345678.90"
     rest = dict(drop.rows(spark, "source_file", "rescued"))
     assert rest["nested.json"] == '{"more":{"a":[1,{"b":null}]}}'
+
+
+@pytest.mark.slow
+def test_every_kind_of_json_document_has_its_outcome(spark: SparkSession, tmp_path: Path) -> None:
+    drop = take_all(spark, tmp_path, DOCUMENTS, {"format": "json", "multiline": True})
+    check(spark, drop, DOCUMENTS)
+    places = dict(drop.rows(spark, "source_file", "place"))
+    assert places["marks in a text.json"] == "\u00e9\ufeff\u2003b"
 
 
 @pytest.mark.slow

@@ -12,9 +12,9 @@ from pyspark.sql import types as T
 
 from windowing.columns import FILE, RECORD, WHY
 from windowing.ingest.header import BOM
-from windowing.ingest.json_values import JSON, OBJECT, as_json, map_of
+from windowing.ingest.json_values import EXACT_TIMES, JSON, OBJECT, as_json, map_of
 from windowing.ingest.quotes import NOT_CLOSED, open_quote_pattern
-from windowing.rows import column_named, is_true
+from windowing.rows import is_true
 from windowing.spec.pipeline import CsvForm
 
 _FIELDS = "__fields"
@@ -25,6 +25,7 @@ _CONTROLS = "".join(map(chr, _CODES))
 _PRINTED = bytes(_CODES).decode(_WINDOWS)
 """Control characters of iso-8859-1, and what windows-1252 has in place of each."""
 _IS_TEXT = "__is_text"
+_TWICE_INSIDE = "has a name twice in an object inside"
 
 
 @dataclass(frozen=True)
@@ -154,9 +155,7 @@ def split_json(lines: DataFrame, pinned: Iterable[str]) -> Records:
     is_one = is_true(F.json_array_length(as_list) == 1)
     why = F.coalesce(
         _has_other_bytes("utf-8"),
-        F.when(
-            is_one & F.col(_FIELDS).isNull() & _is_object(), "has a name twice in an object inside"
-        ),
+        F.when(is_one & F.col(_FIELDS).isNull() & _is_object(), _TWICE_INSIDE),
         F.when(F.col(_FIELDS).isNull() | ~is_one, "is no JSON object"),
     )
     return _records_of_json(split.withColumn(WHY, why), pinned)
@@ -175,28 +174,43 @@ def split_spanning_json(
     With a `path` the records are the objects of the list that each of those has there. A file with
     an empty list has none.
     """
-    text = F.trim(F.translate(F.col(RECORD), f"{BOM}\r\n\t", "    "))
-    as_list = F.when(F.startswith(text, F.lit("[")), text).otherwise(
-        F.concat(F.lit("["), text, F.lit("]"))
-    )
-    objects = _find_objects(as_list, path)
-    split = (
-        whole.where(text != "")
-        .withColumn("__objects", objects)
-        .where(F.coalesce(F.size("__objects") > 0, F.lit(True)))
-        .select(FILE, F.col(RECORD).alias("__whole"), F.explode_outer("__objects").alias(_FIELDS))
-    )
-    record = F.coalesce(F.to_json(F.col(_FIELDS)), F.col("__whole"))
+    text = F.trim(F.col(RECORD), F.lit(f"{BOM} \r\n\t"))
+    as_list = _as_list(text)
     wrong = "is no JSON object and no list of them"
     if path:
         wrong = f"has no list of JSON objects in {'.'.join(path)}"
-    why = F.when(F.col(_FIELDS).isNull(), wrong)
+    is_twice = _find_objects(as_list, path, "map<string,string>").isNotNull()
+    split = (
+        whole.where(text != "")
+        .withColumn("__objects", _find_objects(as_list, path, OBJECT))
+        .where(F.coalesce(F.size("__objects") > 0, F.lit(True)))
+        .withColumn("__wrong", F.when(F.col("__objects").isNull() & is_twice, _TWICE_INSIDE))
+        .select(
+            *(FILE, "__wrong", F.col(RECORD).alias("__whole")),
+            F.explode_outer("__objects").alias(_FIELDS),
+        )
+    )
+    record = F.coalesce(F.to_json(F.col(_FIELDS)), F.col("__whole"))
+    why = F.when(F.col(_FIELDS).isNull(), F.coalesce(F.col("__wrong"), F.lit(wrong)))
     return _records_of_json(split.withColumns({RECORD: record, WHY: why}), pinned)
 
 
-def _find_objects(as_list: Column, path: Sequence[str]) -> Column:
-    """The objects of a list, or those of the lists that its objects have at `path`; else NULL."""
-    kind = f"array<{OBJECT}>"
+def _as_list(text: Column) -> Column:
+    """An object, or a list, as a list; NULL where something stands behind it, or it is none."""
+    as_list = F.when(F.startswith(text, F.lit("[")), text).otherwise(
+        F.concat(F.lit("["), text, F.lit("]"))
+    )
+    # Spark reads a list and passes over what is behind it.
+    is_one = F.json_array_length(F.concat(F.lit("["), as_list, F.lit("]"))) == 1
+    return F.when(is_one, as_list)
+
+
+def _find_objects(as_list: Column, path: Sequence[str], of: str) -> Column:
+    """The objects of a list, or those of the lists that its objects have at `path`; else NULL.
+
+    `of` is the type of an object.
+    """
+    kind = f"array<{of}>"
     if not path:
         return F.from_json(as_list, kind)
     for name in reversed(path):
@@ -222,10 +236,9 @@ def _records_of_json(split: DataFrame, pinned: Iterable[str]) -> Records:
 
 
 def take_parquet(rows: DataFrame, pinned: Iterable[str]) -> Records:
-    """The rows of Parquet files, whose values have types."""
-    names = [name for name in rows.columns if name != FILE]
-    types = {name: rows.schema[name].dataType for name in names}
-    columns = {name: column_named(name) for name in names}
-    record = F.to_json(F.struct(*columns.values()))
+    """The rows of Parquet files, whose values have types. [source_file, __fields] -> Records."""
+    types = {field.name: field.dataType for field in rows.select(f"{_FIELDS}.*").schema}
+    columns = {name: F.col(_FIELDS).getField(name) for name in types}
+    record = F.to_json(F.col(_FIELDS), EXACT_TIMES)
     shown = rows.withColumns({RECORD: record, WHY: F.lit(None).cast("string")})
     return _records_of(shown, columns, pinned, types)

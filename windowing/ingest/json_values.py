@@ -13,7 +13,9 @@ LIST = "array<variant>"
 _ANY_OBJECT = "struct<>"
 """The form of each object, which costs less to try than a map of its values."""
 _NESTED = (T.StructType, T.ArrayType, T.MapType)
-_EXACT_TIMES = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]xxx"}
+_LOCAL_TIME = "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]"
+EXACT_TIMES = {"timestampFormat": f"{_LOCAL_TIME}xxx", "timestampNTZFormat": _LOCAL_TIME}
+"""How Spark writes times of values with parts; by itself it leaves out microseconds."""
 
 
 def is_nested(kind: T.DataType | None) -> bool:
@@ -39,7 +41,7 @@ def as_json(value: Column, stored: T.DataType | None) -> Column:
     if isinstance(stored, T.VariantType):
         return value
     if is_nested(stored):
-        return F.try_parse_json(F.to_json(value, _EXACT_TIMES))
+        return F.try_parse_json(F.to_json(value, EXACT_TIMES))
     is_told = isinstance(stored, (T.NumericType, T.BooleanType))
     return (value if is_told else value.cast("string")).cast("variant")
 

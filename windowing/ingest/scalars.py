@@ -1,8 +1,8 @@
 """Values without parts -> values of a type; NULL where they would have to be changed for it.
 
-Refused are a number with more decimals than its type, a time without a zone for an instant, and a
-number with decimals for a whole one. So is a number beyond those of a double, which would be
-infinite; `Infinity` itself is a value.
+Refused are a number with more decimals than its type, a local time or a number for an instant, an
+instant for a local time, and a number with decimals for a whole one. So is a number beyond those of
+a double, which would be infinite; `Infinity` itself is a value.
 """
 
 from pyspark.sql import Column
@@ -17,13 +17,16 @@ FLOATING = (T.FloatType, T.DoubleType)
 _WHOLE = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 _NUMBERS = (*_WHOLE, *FLOATING, T.DecimalType)
 _TIMES = (T.DateType, T.TimestampType, T.TimestampNTZType)
+WRITTEN = (*_NUMBERS, *_TIMES)
+"""Types that texts have to be read as by rule, because Spark's casts read more than it allows."""
 _FAMILIES = (
     (*_NUMBERS, T.BooleanType),
-    (*_NUMBERS, T.TimestampType),
-    _TIMES,
+    (T.DateType, T.TimestampNTZType),
+    (T.TimestampType,),
     (T.BinaryType,),
 )
-"""Types of which Spark casts each to each, and each to text and back; it raises for others."""
+"""Types whose values may be those of each other. Spark raises for most others, but takes a number,
+a date or a local time for an instant by the zone of its session."""
 _KNOWN = {T.StringType, *(kind for family in _FAMILIES for kind in family)}
 _DATED = r"^[+-]?\d{4}-"
 """How a text that names a day begins; Spark would read a time of day alone as one of today."""

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windowing.ingest.json_values import (
+    EXACT_TIMES,
     JSON,
     LIST,
     OBJECT,
@@ -27,7 +28,7 @@ from windowing.ingest.json_values import (
     object_of,
     read_document,
 )
-from windowing.ingest.scalars import FLOATING, cast_exactly, read_text
+from windowing.ingest.scalars import FLOATING, WRITTEN, cast_exactly, read_text
 from windowing.spec.pipeline import CsvForm
 
 
@@ -167,7 +168,7 @@ class Fitting:
 
     @property
     def _form_of_json(self) -> CsvForm:
-        """JSON has one form of numbers, also in a cell of CSV that has another."""
+        """JSON and Parquet have one form of numbers, also in a cell of CSV that has another."""
         return replace(self.csv, decimal=".", thousands=None)
 
     def _clean(self, text: Column, kind: T.DataType) -> Column:
@@ -185,12 +186,13 @@ class Fitting:
         pattern: str | None = None,
     ) -> tuple[Column, Column]:
         """The value as it came, NULL for none, and as one of the type; NULL where it is none."""
-        if stored is None:
+        if stored is None or (isinstance(stored, T.StringType) and isinstance(kind, WRITTEN)):
             text = self._clean(value, kind)
-            return text, read_text(text, kind, pattern, self.csv)
+            form = self.csv if stored is None else self._form_of_json
+            return text, read_text(text, kind, pattern, form)
         if is_nested(stored):
             is_text = isinstance(kind, T.StringType)
-            return value, F.to_json(value) if is_text else F.lit(None).cast(kind)
+            return value, F.to_json(value, EXACT_TIMES) if is_text else F.lit(None).cast(kind)
         return value, cast_exactly(value, stored, kind)
 
     def _read_json(

@@ -166,9 +166,12 @@ def read_spanning_csv(
 
 
 def read_parquet(spark: SparkSession, folder: Location, files: Sequence[str]) -> DataFrame:
-    """The rows of Parquet files that have the same columns, and `source_file`."""
-    reader = spark.read.format("parquet")
-    return _name_files(reader.load(_spell_paths(folder, files)), folder)
+    """The rows of Parquet files that have the same columns: [source_file, __fields].
+
+    `__fields` is a struct of all columns, so none of them has the place of another.
+    """
+    rows = spark.read.format("parquet").load(_spell_paths(folder, files))
+    return rows.select(_relative_path(folder).alias(FILE), F.struct("*").alias("__fields"))
 
 
 def read_json(
