@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from pyspark.errors import ParseException
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from jobs.landing.reading import Sorted, leave_strangers, read_records
 from jobs.sessions.exact_session import copy_session
-from windowing.columns import RECORD, WHY
+from windowing.columns import WHY
 from windowing.errors import SpecError, UsageError
 from windowing.ingest.columns import (
     PinnedColumn,
@@ -197,19 +197,25 @@ def _infer_json(spark: SparkSession, files: Files, found: Sorted) -> dict[str, s
     if not found.files:
         return {}
     if files.records:
-        return _infer_of_documents(spark, files, found)
+        return _infer_of_records(spark, files, found)
     # Elsewhere names that differ by case alone would be an error.
     exact = copy_session(spark, {"spark.sql.caseSensitive": "true"})
-    records = landed_files.read_json(exact, files.folder, found.files, spans=files.multiline)
+    try:
+        records = landed_files.read_json(exact, files.folder, found.files, spans=files.multiline)
+    except AnalysisException as error:
+        # A record that has a name twice is none, so the others say the types.
+        if error.getCondition() != "COLUMN_ALREADY_EXISTS":
+            raise
+        return _infer_of_records(spark, files, found)
     fields = [field for field in records.schema if field.name != "_corrupt_record"]
     return {field.name: _write_possible(field.dataType) for field in fields}
 
 
-def _infer_of_documents(spark: SparkSession, files: Files, found: Sorted) -> dict[str, str]:
-    """The types of some records of the lists that documents have, without files that have none."""
+def _infer_of_records(spark: SparkSession, files: Files, found: Sorted) -> dict[str, str]:
+    """The types of some of the records that are whole."""
     texts = []
     for records in read_records(spark, files, found, ()):
-        right = records.rows.where(F.col(WHY).isNull()).select(RECORD)
+        right = records.rows.where(F.col(WHY).isNull()).select(F.to_json(records.rest))
         texts += right.limit(SAMPLE).toArrow().column(0).to_pylist()
     kinds = infer_objects(json.loads(text, parse_float=Decimal) for text in texts)
     return {name: _write_possible(_read_type(kind)) for name, kind in kinds.items()}
