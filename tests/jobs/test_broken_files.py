@@ -231,10 +231,11 @@ def test_every_kind_of_parquet_file_has_its_outcome(spark: SparkSession, tmp_pat
     whole = (drop.folder / "usual.parquet").read_bytes()
     drop.land("cut off.parquet", whole[:-20])
     drop.land("empty.parquet", b"")
+    drop.land("footer.parquet", whole[:-60] + b"\xff" * 50 + whole[-10:])
     drop.land("damaged.parquet", b"PAR1" + b"\xff" * 40 + whole[44:])
     drop.land("text.parquet", "id\n1\n")
     done = drop.take(spark)
-    assert (len(done.files), done.read) == (11, 13)
+    assert (len(done.files), done.read) == (12, 14)
     assert drop.rows(spark, "source_file", "id") == [
         ("fractions.parquet", 1),
         ("more.parquet", 1),
@@ -247,6 +248,7 @@ def test_every_kind_of_parquet_file_has_its_outcome(spark: SparkSession, tmp_pat
         ("clock.parquet", "has a column of a type that Spark does not read"),
         ("cut off.parquet", "is not a Parquet file, or is not complete"),
         ("damaged.parquet", "is a Parquet file with damaged pages"),
+        ("footer.parquet", "is not a Parquet file, or is not complete"),
         ("fractions.parquet", "id is no bigint"),
         (
             "nanoseconds.parquet",

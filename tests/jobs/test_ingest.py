@@ -1,10 +1,11 @@
 """Files that land become rows once: what is read, what is refused, and what a crash leaves."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from jobs.ingest import find_nothing_new, keep_taken
 from tests.support.drop_folder import DropFolder
@@ -13,7 +14,8 @@ from windowing.crash import armed
 from windowing.errors import Busy, SpecError, StateRefused, UsageError
 from windowing.ingest.rule import QUARANTINE
 from windowing.ingest.table import home_of
-from windowing.storage import delta_log, upkeep
+from windowing.location import Location
+from windowing.storage import delta_log, landed_files, upkeep
 from windowing.storage.own_tables import append_many, open_snapshot
 from windowing.storage.store import is_draft, name_draft
 
@@ -172,6 +174,26 @@ def test_a_file_that_is_written_while_it_is_read_is_left_for_later(
         drop.take(spark)
     assert (drop.rows(spark), drop.record()) == ([], [])
     assert drop.take(spark).appended == 3
+
+
+@pytest.mark.parametrize("is_found", [False, True])
+def test_a_file_that_is_moved_away_while_spark_reads_it_is_a_sentence(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_found: bool
+) -> None:
+    drop = DropFolder(tmp_path)
+    drop.pin(id="bigint", place="string")
+    file = drop.land("1.csv", DAY)
+    read = landed_files.read_lines
+
+    def read_moved(spark: SparkSession, folder: Location, files: Sequence[str]) -> DataFrame:
+        lines = read(spark, folder, files) if is_found else None
+        file.unlink()
+        return lines or read(spark, folder, files)
+
+    monkeypatch.setattr(landed_files, "read_lines", read_moved)
+    with pytest.raises(UsageError, match=r"/1\.csv was written to or removed while it was read"):
+        drop.take(spark)
+    assert drop.record() == []
 
 
 QUICK = ("ingest.quarantined", "ingest.appended")
