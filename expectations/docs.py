@@ -114,12 +114,12 @@ def _write_index(results: Mapping[str, Any], site: Path, at: datetime) -> None:
 
 
 def _describe_page(site: Path, name: str, result: Any) -> Mapping[str, object]:
-    """What the index says of one output; StopIteration if it got no page."""
-    page = next((site / "validations" / name).rglob("*.html")).relative_to(site)
+    """What the index says of one output; `href` is empty if it got no page."""
+    pages = (site / "validations" / name).rglob("*.html")
     met = sum(bool(one.success) for one in result.results)
     return {
         "success": result.success,
-        "href": page.as_posix(),
+        "href": next((page.relative_to(site).as_posix() for page in pages), ""),
         "name": result.meta["batch_spec"]["data_asset_name"],
         "met": met,
         "unmet": len(result.results) - met,

@@ -7,8 +7,9 @@ hourly:
     description: An airport has at most one departure a minute
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,16 @@ _NOT_ON_SPARK = (
     "expect_column_values_to_not_match_like_pattern",
     "expect_column_values_to_not_match_like_pattern_list",
 )
+_OF_ORDER = (
+    "expect_column_values_to_be_decreasing",
+    "expect_column_values_to_be_increasing",
+)
+_NO_NULLS = "expect_column_values_to_not_be_null"
+_COMPARED_WITH = (("min_value", "max_value"), ("type_list",), ("column_set",), ("column_list",))
+"""Arguments of which one has to be given; without them Great Expectations passes every value."""
+_MAPPINGS = ("json_schema", "partition_object", "quantile_ranges")
+_OF_DIVERGENCE = (("partition_object",), ("threshold",))
+"""The same for the type whose limits it does not look at."""
 
 
 def expectation_types() -> dict[str, type[Expectation]]:
@@ -61,7 +72,7 @@ def expectation_types() -> dict[str, type[Expectation]]:
         if not isinstance(member, type) or not issubclass(member, Expectation):
             continue
         name = member.expectation_type
-        if name not in ("", *_OUTSIDE, *_NOT_ON_SPARK):
+        if name not in ("", *_OUTSIDE, *_NOT_ON_SPARK, *_OF_ORDER):
             found[name] = member
     return found
 
@@ -141,6 +152,9 @@ def _find_type(name: Any, where: str, path: Path) -> type[Expectation]:
     if name in _NOT_ON_SPARK:
         message = f"{name} doesn't exist on Spark; use the regex expectations"
         raise SpecError(where, message, str(path))
+    if name in _OF_ORDER:
+        message = f"{name} judges the order of rows, and rows of an output have none"
+        raise SpecError(where, f"{message}; use another one", str(path))
     if not isinstance(name, str) or name not in known:
         hint = _suggest_nearest(_show_name(name), known)
         raise SpecError(where, f"{quote_value(name)} is not an expectation; {hint}", str(path))
@@ -159,7 +173,51 @@ def _check_kwargs(kwargs: Any, where: str, path: Path) -> dict[str, Any]:
         if name in _OURS:
             message = f"is not an argument here; beside kwargs stand {', '.join(_FIELDS)}"
             raise SpecError(f"{where}.{name}", message, str(path))
+    for name, value in kwargs.items():
+        _check_argument(name, value, f"{where}.{name}", path)
     return kwargs
+
+
+def _check_argument(name: str, value: Any, where: str, path: Path) -> None:
+    """Raises SpecError for a value with which no value of a row can be compared."""
+    if value in ("", [], {}):
+        raise SpecError(where, "is empty; write a value, or leave it out", str(path))
+    if isinstance(value, dict) and "$PARAMETER" in value:
+        message = "is a parameter, which nothing gives a value here; write the value itself"
+        raise SpecError(where, message, str(path))
+    if name == "quantile_ranges" and not _has_ranges(value):
+        message = "has to be such as {quantiles: [0.5], value_ranges: [[1, 60]]}"
+        raise SpecError(where, f"{message}, with a range for each quantile", str(path))
+    for place, part in _list_parts(value, where):
+        if isinstance(part, float) and not isfinite(part):
+            message = f"{part} is not a finite number; write one, or leave it out"
+            raise SpecError(place, message, str(path))
+        if name == "value_set" and part is None and part is not value:
+            message = "is null, but a NULL in a row passes anyway; leave it out"
+            raise SpecError(place, f"{message}, or forbid NULLs by {_NO_NULLS}", str(path))
+
+
+def _has_ranges(value: Any) -> bool:
+    """Whether a mapping has a lower or an upper limit, or both, for each of its quantiles."""
+    if not isinstance(value, dict) or set(value) != {"quantiles", "value_ranges"}:
+        return False
+    quantiles, ranges = value["quantiles"], value["value_ranges"]
+    if not isinstance(quantiles, list) or not isinstance(ranges, list):
+        return False
+    limits = [isinstance(each, list) and len(each) == 2 and each != [None, None] for each in ranges]
+    return 0 < len(quantiles) == len(limits) and all(limits)
+
+
+def _list_parts(value: Any, where: str) -> Iterator[tuple[str, Any]]:
+    """All that an argument is made of, with the place of each."""
+    parts: list[tuple[str, Any]] = []
+    if isinstance(value, dict):
+        parts = [(f"{where}.{name}", part) for name, part in value.items()]
+    elif isinstance(value, list):
+        parts = [(f"{where}[{n}]", part) for n, part in enumerate(value)]
+    yield where, value
+    for place, part in parts:
+        yield from _list_parts(part, place)
 
 
 def _read_severity(entry: Mapping[Any, Any], where: str, path: Path) -> str:
@@ -207,7 +265,7 @@ def _make_expectation(
     kind: type[Expectation], kwargs: dict[str, Any], where: str, path: Path
 ) -> Expectation:
     try:
-        return kind(**kwargs)
+        made = kind(**kwargs)
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"] if part != "__root__")
@@ -218,6 +276,24 @@ def _make_expectation(
     except (OverflowError, ValueError) as error:
         message = f"holds a value that {kind.expectation_type} can't take: {error}"
         raise SpecError(where, message, str(path)) from None
+    _check_compared(made, kwargs, where, path)
+    return made
+
+
+def _check_compared(made: Expectation, kwargs: Mapping[str, Any], where: str, path: Path) -> None:
+    """Raises SpecError where an expectation has nothing that it can compare values with."""
+    fields = made.__fields__
+    for name in kwargs:
+        # Great Expectations takes a mapping anywhere, for a parameter.
+        if isinstance(getattr(made, name), dict) and name not in _MAPPINGS:
+            message = f"can't be {quote_value(kwargs[name])}; write a value that it takes"
+            raise SpecError(f"{where}.{name}", message, str(path))
+    for names in _OF_DIVERGENCE if "partition_object" in fields else _COMPARED_WITH:
+        if all(name in fields and getattr(made, name) is None for name in names):
+            without = f"without which {made.expectation_type} judges nothing"
+            give = "give it" if len(names) == 1 else "give one of them"
+            message = f"lacks {' or '.join(names)}, {without}; {give}"
+            raise SpecError(where, message, str(path))
 
 
 def _show_name(name: object) -> str:

@@ -27,12 +27,7 @@ _OF_COLUMNS = frozenset(
 )
 """Types that have rows elsewhere; Spark's columns have one type for all rows."""
 _BY_OTHER_ROWS = frozenset(
-    (
-        "expect_column_value_z_scores_to_be_less_than",
-        "expect_column_values_to_be_decreasing",
-        "expect_column_values_to_be_increasing",
-        "expect_column_values_to_not_be_outliers",
-    )
+    ("expect_column_value_z_scores_to_be_less_than", "expect_column_values_to_not_be_outliers")
 )
 """Types by which a row fails or not, depending on rows that do not fail."""
 _ROWS, _MARK = "rows", "unexpected."

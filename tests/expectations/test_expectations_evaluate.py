@@ -165,6 +165,17 @@ def test_pages_say_in_words_what_was_expected(judge: Judge, own: Pipeline) -> No
     assert "Costs $5 or ${more}" in text
 
 
+def test_an_output_whose_page_can_not_be_made_is_judged_and_named(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("expectations.docs._build_pages", lambda _, site: site.mkdir())
+    verdict = judge({"ever": GOOD["ever"]})
+    assert all_passed(verdict.outcomes)
+    index = verdict.docs_index.local.read_text()
+    assert "lab.ever (no page could be made)" in index
+    assert "<a " not in index
+
+
 def test_a_run_validated_again_replaces_its_pages_and_old_sites_go(
     judge: Judge, tmp_path: Path
 ) -> None:

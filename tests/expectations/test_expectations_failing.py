@@ -209,8 +209,6 @@ def test_types_of_great_expectations_are_known_by_how_they_fail() -> None:
     by_other_rows = {name for name, kind in types.items() if names_rows(kind)} - by_rows
     assert by_other_rows == {
         "expect_column_value_z_scores_to_be_less_than",
-        "expect_column_values_to_be_decreasing",
-        "expect_column_values_to_be_increasing",
         "expect_column_values_to_not_be_outliers",
     }
     assert by_rows == {
