@@ -6,6 +6,8 @@ from typing import Any
 
 from great_expectations.core import ExpectationSuiteValidationResult, ExpectationValidationResult
 
+from windowing.storage.spark_conditions import find_condition
+
 UNKNOWN = "could not be evaluated: "
 _COUNTS = (
     "element_count",
@@ -32,8 +34,22 @@ _STATISTICS = (
 
 A minimum, a quantile or a set of distinct values is not one, because it is a value of some row.
 """
-_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
-_QUOTED = re.compile(r"'[^']*'")
+_WITHOUT_VALUES = re.compile(
+    "|".join(
+        (
+            "the output lacks .+",
+            r'Error: The column "[^"\n]+" in BatchData does not exist\.',
+            r"'[<>=]+' not supported between instances of '[\w.]+' and '[\w.]+'",
+            r"\w+ metrics cannot be computed on column of type [\w(), ]+\.",
+            r"Expected numeric column type for function \w+\(\)\. Recieved type: [\w(), ]+",
+            r"Unrecognized spark type: \w+",
+            "No recognized spark types in expected_types_list",
+        )
+    )
+)
+"""Messages that name columns, types and operators, and nothing of a row."""
+_ERROR = re.compile(r"Traceback \(most recent call last\):\n(?: .*\n)*(?:\w+\.)*([A-Z]\w*)[:\n]")
+"""How a traceback begins, up to the class of its first error."""
 
 
 def redact_results(
@@ -51,18 +67,24 @@ def redact_results(
 def reason_of_failure(info: Mapping[str, Any] | None) -> str | None:
     """Why an expectation couldn't be evaluated; None if it was.
 
-    Only the error condition of Spark's messages is kept, because the messages quote values.
-
-    `info` is Great Expectations' own, with everything in it.
+    Messages quote values. Of those of Spark the error condition is kept, of others the class of the
+    error, and the message where it can't have a value. `info` is Great Expectations' own, with
+    everything in it.
     """
-    message = next(_find_messages(info or {}), None)
-    if message is None:
+    raised = next(_find_raised(info or {}), None)
+    if raised is None:
         return None
-    condition = _CONDITION.search(message)
-    if condition:
-        return UNKNOWN + f"Spark says {condition[1]}"
-    lines = message.strip().splitlines() or ["no reason given"]
-    return UNKNOWN + _QUOTED.sub("'...'", lines[0])
+    message = str(raised.get("exception_message") or "")
+    condition = find_condition(message)
+    if condition is not None:
+        return f"{UNKNOWN}Spark says {condition}"
+    if _WITHOUT_VALUES.fullmatch(message):
+        return UNKNOWN + message
+    error = _ERROR.match(str(raised.get("exception_traceback") or ""))
+    return (
+        f"{UNKNOWN}it raised {error[1] if error else 'an error'}, and its message may quote rows; "
+        "check that its arguments fit the type of the column"
+    )
 
 
 def reason_of_result(result: ExpectationValidationResult) -> str | None:
@@ -71,13 +93,13 @@ def reason_of_result(result: ExpectationValidationResult) -> str | None:
     return message
 
 
-def _find_messages(info: Mapping[str, Any]) -> Iterator[str]:
-    """The messages in an exception info, which is one, or one per metric."""
+def _find_raised(info: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """What was raised, by an exception info, which is one, or one per metric."""
     if info.get("raised_exception"):
-        yield str(info.get("exception_message") or "")
+        yield info
     for value in info.values():
         if isinstance(value, Mapping):
-            yield from _find_messages(value)
+            yield from _find_raised(value)
 
 
 def _redact_result(

@@ -10,9 +10,9 @@ from windowing.location import HDFS, S3
 from windowing.report.text import cell
 from windowing.spec.words import join_names
 from windowing.storage.hdfs_errors import WrongSettings
+from windowing.storage.spark_conditions import find_condition
 
 _MAX_LENGTH = 300
-_CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\]")
 _CLASS = re.compile(r"(?:[a-z]\w*\.)+([A-Z][\w$]*)(?=: |$)", re.MULTILINE)
 _REMEDIES = {
     "No space left on device": "make room on the disk",
@@ -153,9 +153,9 @@ def _describe(error: Exception) -> str:
     if not is_from_java(error):
         lines = str(error).strip().splitlines() or [""]
         return _shorten(f"{name}: {lines[0]}")
-    condition = _CONDITION.match(str(error))
-    if condition:
-        return f"{name}: {condition[0]}"
+    condition = find_condition(str(error))
+    if condition is not None:
+        return f"{name}: [{condition}]"
     from windowing.storage.spark_internals import read_first_cause
 
     message = read_first_cause(error) or str(error)

@@ -28,6 +28,7 @@ def own(tmp_path: Path) -> Pipeline:
         severity: warning
         description: Costs $5 or ${more}
       - {type: expect_column_max_to_be_between, kwargs: {column: revision, max_value: 1}, severity: warning}
+      - {type: expect_column_max_to_be_between, kwargs: {column: note, max_value: 2020-01-01}, severity: warning}
       - {type: expect_column_distinct_values_to_be_in_set, kwargs: {column: note, value_set: [quiet]}, severity: warning}
       - {type: expect_column_most_common_value_to_be_in_set, kwargs: {column: note, value_set: [quiet]}, severity: warning}
       - {type: expect_compound_columns_to_be_unique, kwargs: {column_list: [note, revision]}, severity: warning}
