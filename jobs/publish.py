@@ -61,7 +61,8 @@ def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
     Where a run or backfill came after the one that was validated, the validated one is published,
     unless it was already. What readers use already is not judged again. Where the spec says
     `publish: each`, an output that fails is held back and the others are published. `accept`
-    publishes although expectations failed, and records the reason. Before the first finished run
+    publishes the newest run although expectations failed, and records the reason; they have to be
+    evaluated, because it accepts failures that were seen. Before the first finished run
     nothing is published.
     Raises ExpectationsFailed when expectations failed or were not evaluated, UsageError while an
     erase or a reprocessing is incomplete and for an empty reason, StateRefused where the ledger is
@@ -80,15 +81,16 @@ def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
         if subject is None:
             return Publication(0, {}, is_new=False)
         is_shown_already = past.shows(subject)
-        is_judged = accept is None and not is_shown_already
-        if is_judged:
+        if accept is None and not is_shown_already:
             subject = unpublished_validated(pipeline, past) or subject
         outcomes = read_newest(pipeline, subject)
         held: Mapping[str, Sequence[str]] = {}
-        if is_judged:
+        if not is_shown_already:
             try:
-                held = _choose_held(pipeline, subject, outcomes)
-                _require_judged_since_rollback(pipeline, past, outcomes)
+                _require_judged(pipeline, subject, outcomes)
+                if accept is None:
+                    held = _choose_held(pipeline, subject, outcomes)
+                    _require_judged_since_rollback(pipeline, past, outcomes)
             except ExpectationsFailed:
                 _finish_showing(pipeline, past)
                 raise
@@ -247,26 +249,33 @@ def unpublished_validated(pipeline: Pipeline, past: LedgerHistory) -> LedgerEntr
     return publishable_entry(past, read_validated(pipeline, past))
 
 
-def _choose_held(
-    pipeline: Pipeline, subject: LedgerEntry, outcomes: Sequence[Outcome]
-) -> Mapping[str, Sequence[str]]:
-    """The outputs to hold back, with what they break by the newest validation of `subject`.
-
-    Raises ExpectationsFailed where nothing can be published, or where there was no validation.
-    """
+def _require_judged(pipeline: Pipeline, subject: LedgerEntry, outcomes: Sequence[Outcome]) -> None:
+    """Raises ExpectationsFailed for an output that the newest validation of `subject` lacks."""
     if not outcomes:
         raise ExpectationsFailed(
             f"{pipeline.name}: run {subject.run} has not been validated; `tidemark validate` first"
         )
-    outputs = [w.name for w in pipeline.windows if w.name in subject.versions]
-    unjudged = set(outputs) - {outcome.window for outcome in outcomes}
+    unjudged = set(_list_outputs(pipeline, subject)) - {outcome.window for outcome in outcomes}
     if unjudged:
         raise ExpectationsFailed(
             f"{pipeline.name}: {join_names(sorted(unjudged))} of run {subject.run} was not there "
             "to be validated; `tidemark validate` first"
         )
+
+
+def _list_outputs(pipeline: Pipeline, subject: LedgerEntry) -> list[str]:
+    return [window.name for window in pipeline.windows if window.name in subject.versions]
+
+
+def _choose_held(
+    pipeline: Pipeline, subject: LedgerEntry, outcomes: Sequence[Outcome]
+) -> Mapping[str, Sequence[str]]:
+    """The outputs to hold back, with what they break by the newest validation of `subject`.
+
+    Raises ExpectationsFailed where nothing can be published.
+    """
     broken = list_broken(outcomes)
-    others = [name for name in outputs if name not in broken]
+    others = [name for name in _list_outputs(pipeline, subject) if name not in broken]
     if pipeline.publish == EACH and others:
         return {w.name: broken[w.name] for w in pipeline.windows if w.name in broken}
     failed = [f"{window}: {each}" for window, rules in broken.items() for each in rules]

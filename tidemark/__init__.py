@@ -209,10 +209,10 @@ def validate(spark: "SparkSession", pipeline: Pipeline, suites: Path | None = No
 def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
     """Publishes every output at the version that the newest validated run wrote.
 
-    `accept` publishes although expectations failed, and records that reason. Before the first
-    finished run nothing is published. It needs no session. Raises ExpectationsFailed where
-    expectations failed or were not evaluated, UsageError while an erase or a reprocessing is
-    incomplete, or where the extra `spark` is missing, StateRefused and Busy.
+    `accept` publishes the newest run although its expectations failed, and records that reason.
+    Before the first finished run nothing is published. It needs no session. Raises
+    ExpectationsFailed where expectations failed or were not evaluated, UsageError while an erase or
+    a reprocessing is incomplete, or where the extra `spark` is missing, StateRefused and Busy.
     """
     from jobs.cli.spark_extra import require_spark_extra
 

@@ -22,7 +22,7 @@ _BEFORE = -1
 @click.option(
     "--accept",
     metavar="REASON",
-    help="Publish although expectations failed, and record the reason.",
+    help="Publish the newest run although its expectations failed, and record the reason.",
 )
 @click.option(
     "--rollback",

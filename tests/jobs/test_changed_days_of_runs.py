@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from jobs.publish import publish
 from tests.oracle import Event, Global, Session, Tumbling, Window
 from tests.support.long_lived_pipeline import MINUTE
+from tests.support.met_expectations import record_met
 from tests.support.pipeline_under_test import FEW, Lab, us
 from windowing.grid.zone import moment
 from windowing.report.changed import Days
@@ -68,6 +69,7 @@ def check_run(report: RunReport, before: Mapping[str, Table], after: Mapping[str
 
 def check_publication(lab: Lab, before: Mapping[str, Table]) -> None:
     """A publication names exactly the days that differ."""
+    record_met(lab.pipeline)
     changed = publish(lab.pipeline, "nobody judges tests").changed_days
     assert changed is not None
     for window in WINDOWS:

@@ -18,6 +18,7 @@ from jobs.publication.editions import drop_outdated_of_left
 from jobs.publish import publish, rebuild_pointer, repoint_published, roll_back
 from jobs.reset import holding, reset
 from tests.support.long_lived_pipeline import Crasher, ends_at
+from tests.support.met_expectations import record_met
 from tests.support.published_lake import COLUMNS, IDENTITY, PublishedLake
 from tests.support.published_readers import open_delta, read_feed, tell_difference
 from windowing.doctor.rule import of_pointer
@@ -209,6 +210,7 @@ def test_an_output_that_the_earlier_publication_did_not_have_stays(lake: Publish
         read_history(lake.pipeline),
         [LedgerEntry(CLOSE, run=4, at=1, watermark_out=1, versions={"hourly": 2, "daily": 3})],
     )
+    record_met(lake.pipeline)
     lake.publish()
     first = numbers(lake)[0]
     words = ("--rollback", str(first), "--reason", "wrong fares")

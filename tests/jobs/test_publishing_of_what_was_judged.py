@@ -138,6 +138,22 @@ def test_what_was_accepted_is_judged_anew_behind_a_rollback(lake: PublishedLake)
     assert publish(lake.pipeline).is_new
 
 
+def test_a_reason_accepts_only_failures_that_were_seen(lake: PublishedLake) -> None:
+    lake.run({("EWR", 1): 2})
+    judge(lake, hourly=False)
+    close_both(lake)
+    with pytest.raises(ExpectationsFailed, match="run 3 has not been validated; `tidemark valida"):
+        publish(lake.pipeline, "an odd day")
+    assert shown(lake) == {"hourly": 1}
+    add_daily(lake)
+    judge(lake, hourly=False)
+    with pytest.raises(ExpectationsFailed, match="daily of run 3 was not there to be validated"):
+        publish(lake.pipeline, "an odd day")
+    judge(lake, hourly=False, daily=False)
+    assert publish(lake.pipeline, "an odd day").run == 3
+    assert publish(lake.pipeline, "odder still").is_new, "readers see it already"
+
+
 def test_an_empty_reason_accepts_nothing(lake: PublishedLake) -> None:
     lake.run({("EWR", 1): 2})
     judge(lake, hourly=False)

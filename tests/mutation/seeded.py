@@ -166,8 +166,8 @@ BUGS = (
     Bug(
         "what is published need not be validated",
         "jobs/publish.py",
-        "        is_judged = accept is None and not is_shown_already\n",
-        "        is_judged = False\n",
+        "        is_shown_already = past.shows(subject)\n",
+        "        is_shown_already = True\n",
         ("tests/jobs/cli/test_commands.py",),
     ),
     Bug(

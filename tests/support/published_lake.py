@@ -9,6 +9,7 @@ from deltalake import Schema
 
 from jobs.publish import publish
 from tests.support.hourly_trips import SPEC
+from tests.support.met_expectations import record_met
 from tests.support.published_readers import Row, open_delta, to_rows
 from windowing.grid.zone import micros, moment
 from windowing.ledger.rule import CLOSE, OPEN, LedgerEntry
@@ -101,13 +102,14 @@ class PublishedLake:
         self.close(opened.version + 1)
 
     def close(self, version: int, *more: LedgerEntry) -> None:
-        """The ledger says that a run has left the output at that version."""
+        """The ledger says that a run has left the output at that version, which is right."""
         past = read_history(self.pipeline)
         at = self.runs * HOUR
         closed = LedgerEntry(
             CLOSE, run=self.runs, at=at, arrival=at, watermark_out=at, versions={"hourly": version}
         )
         record_entries(self.pipeline, past, [LedgerEntry(OPEN, run=self.runs), closed, *more])
+        record_met(self.pipeline)
 
     def publish(self) -> Publication:
         """Publishes the newest version."""

@@ -11,6 +11,7 @@ from jobs.publish import publish, roll_back
 from jobs.run import run
 from tests.oracle import Event, Tumbling
 from tests.support.long_lived_pipeline import BASE, MINUTE
+from tests.support.met_expectations import record_met
 from tests.support.pipeline_under_test import Lab
 from tests.support.stored_rows import read_stored
 from windowing.errors import SourceMissing, SpecError
@@ -71,6 +72,7 @@ def test_what_is_not_published_goes_no_further(spark: SparkSession, tmp_path: Pa
     days = follow(lab, published_name("hourly"))
     with pytest.raises(SourceMissing, match="nothing of hourly is published yet"):
         run(spark, days)
+    record_met(lab.pipeline)
     publish(lab.pipeline, "first")
     run(spark, days)
     assert read_days(lab, days) == sum_published(lab) != {}
@@ -78,6 +80,7 @@ def test_what_is_not_published_goes_no_further(spark: SparkSession, tmp_path: Pa
     lab.run([Event("a", BASE + MINUTE, 1, "a2"), Event("a", BASE + 26 * 60 * MINUTE, 1, "a3")])
     run(spark, days)
     assert read_days(lab, days) == before, "nothing of it was published"
+    record_met(lab.pipeline)
     publish(lab.pipeline, "second")
     run(spark, days)
     assert read_days(lab, days) == sum_published(lab) != before

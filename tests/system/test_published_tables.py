@@ -19,6 +19,7 @@ from jobs.publish import publish, roll_back
 from jobs.read import read
 from tests.oracle import Count, Event, Session, Sliding, Tumbling, Window
 from tests.support.long_lived_pipeline import BASE, MINUTE
+from tests.support.met_expectations import record_met
 from tests.support.pipeline_under_test import AGGREGATES, Lab, become_older
 from tests.support.published_readers import (
     Row,
@@ -67,6 +68,7 @@ class Published:
 
     def publish(self) -> None:
         """Publishes the newest versions."""
+        record_met(self.lab.pipeline)
         publish(self.lab.pipeline, "tests are no analysts")
 
     def table(self, window: str) -> Location:

@@ -20,6 +20,8 @@ from windowing.grid.zone import moment
 ROOT = Path(__file__).parents[2]
 LONG = 1200
 """Seconds in which whatever is started must have ended."""
+_ENDS = {0: "runs", 3: "refused", 75: "busy"}
+"""How a command of a race may end; with 3 a publication of what is not validated yet."""
 
 
 def start(home: Path, *command: str) -> "subprocess.Popen[str]":
@@ -93,7 +95,7 @@ def _play_with_two_runs(tally: Tally, home: Path, family: str, *others: tuple[st
         return False
     spec = lake / "lab.yaml"
     spec.write_text(json.dumps(Family(None, home, family, "").lab.spec()))
-    run = ("run", "--arrival", moment(ARRIVAL).isoformat())
+    run = ("run", "--validate", "--arrival", moment(ARRIVAL).isoformat())
     commands = [(name, str(spec), *words) for name, *words in (run, run, *others)]
     tally.done += _play_at_once(commands, home, lake, retry=bool(others))
     return True
@@ -102,7 +104,7 @@ def _play_with_two_runs(tally: Tally, home: Path, family: str, *others: tuple[st
 def _play_at_once(
     commands: list[tuple[str, ...]], home: Path, lake: Path, *, retry: bool
 ) -> Counter[str]:
-    """What came of the commands, started together: each ends well or with 75.
+    """What came of the commands, started together: each ends well, or as `_ENDS` says.
 
     With `retry` those that ended with 75 are started anew, as soon as another one has ended well or
     none is left.
@@ -126,10 +128,11 @@ def _play_at_once(
             newest = seen
         for process in [p for p in racing if p.poll() is not None]:
             said = process.communicate()[1][-500:]
-            assert process.returncode in (0, 75), (process.args, process.returncode, said)
-            done["busy" if process.returncode else "runs"] += 1
+            code = process.returncode
+            assert code in _ENDS and (retry or code != 3), (process.args, code, said)
+            done[_ENDS[code]] += 1
             racing.remove(process)
-            if process.returncode:
+            if code == 75:
                 busy.append(process.args[2:])
             if retry and busy and not (process.returncode and racing):
                 racing += [start(home, *command) for command in busy]
