@@ -29,7 +29,7 @@ from expectations.acceptance import digest_rule, find_accepted  # noqa: E402
 from expectations.builtin import SUITE, builtin_suite  # noqa: E402
 from expectations.docs import prune_docs, write_site  # noqa: E402
 from expectations.promises import TYPES  # noqa: E402
-from expectations.redact import UNKNOWN, reason_of_result, redact_results  # noqa: E402
+from expectations.redact import reason_of_result, redact_results  # noqa: E402
 from expectations.suite import load_suite, named_columns  # noqa: E402
 
 _RESULT_FORMAT = {
@@ -88,7 +88,7 @@ def _accept(
     """The outcomes, with a reason for those whose acceptance lasts."""
     failed = set()
     for outcome in found:
-        if not outcome.success and not outcome.detail.startswith(UNKNOWN):
+        if not outcome.success and not outcome.is_unknown:
             failed.add(outcome.rule)
     again = [each for each in own if digest_rule(each.configuration) in failed]
     lasting = find_accepted(newest, again, standing, partial(_observe, pipeline))
@@ -164,7 +164,7 @@ def _describe_observed(result: Mapping[str, Any]) -> str:
     value = result.get("observed_value")
     if value is None:
         return ""
-    return f"{value:.10g}" if isinstance(value, float) else str(value)
+    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
 def _describe_arguments(config: Any) -> str:

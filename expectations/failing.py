@@ -35,7 +35,7 @@ def select_failing(
     for expectation in load_suite(pipeline, suites).get(outcome.window, []):
         if digest_rule(expectation.configuration) == outcome.rule and names_rows(type(expectation)):
             about = named_columns(expectation.configuration.kwargs).values()
-            return _name_rows(select_unexpected(output, expectation), law, *about)
+            return name_rows(select_unexpected(output, expectation), law, *about)
     return None
 
 
@@ -46,9 +46,10 @@ def _select_breaching(output: DataFrame, law: Law, outcome: Outcome) -> DataFram
     except KeyError:
         return None
     about = law.counts if BREACHES[outcome.expectation] == "negative" else ()
-    return _name_rows(rows, law, *about)
+    return name_rows(rows, law, *about)
 
 
-def _name_rows(rows: DataFrame, law: Law, *about: str) -> DataFrame:
+def name_rows(rows: DataFrame, law: Law, *about: str) -> DataFrame:
+    """Of rows of an output the key, the window, and the columns `about` which they are named."""
     columns = dict.fromkeys((*law.key, *law.bounds, *about))
     return rows.select(*map(quoted, columns))

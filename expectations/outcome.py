@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 CRITICAL, WARNING = "critical", "warning"
+UNKNOWN = "could not be evaluated: "
+"""How the detail of an outcome begins that says nothing of the rows."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,11 @@ class Outcome:
     def blocks(self) -> bool:
         """Whether the output may not be published for this."""
         return self.severity == CRITICAL and not self.success and self.accepted is None
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether the expectation could not be evaluated."""
+        return self.detail.startswith(UNKNOWN)
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from typing import Any
 
 from great_expectations.core import ExpectationSuiteValidationResult, ExpectationValidationResult
 
+from expectations.outcome import UNKNOWN
 from windowing.storage.spark_conditions import find_condition
 
-UNKNOWN = "could not be evaluated: "
 _COUNTS = (
     "element_count",
     "unexpected_count",

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import reduce
 from pathlib import Path
 
 from pyspark.errors import AnalysisException
@@ -20,7 +19,7 @@ from jobs.microbatch.context import RunContext, context_after
 from jobs.recompute.totals import count_accepted, count_partly_late
 from jobs.sessions.exact_session import in_exact_session
 from jobs.validation.alarming import find_holding
-from jobs.validation.lost_sums import has_lost_sums
+from jobs.validation.lost_sums import SUMS_FIT, has_lost_sums, select_lacking_sums
 from jobs.validation.validated import (
     count_overflows,
     depends_on_state,
@@ -39,7 +38,6 @@ from windowing.merge import table as outputs
 from windowing.merge.rule import output_table
 from windowing.report.text import left_open
 from windowing.rows import column_named
-from windowing.spec.aggregate_description import describe_aggregate
 from windowing.spec.kinds import Aligned, Window
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import control, delta, table_figures
@@ -190,7 +188,7 @@ def _find_lost_sums(
     # What a batch has found may be right again since a later one of its run, or not be shown.
     if has_one_batch and not is_restated and subject.counts.get(f"{window.name}.overflow"):
         return _IS_NULL
-    lacking = _select_lacking_sums(rows, window)
+    lacking = select_lacking_sums(rows, window)
     if lacking is None:
         return None
     if _can_state_tell(batch.pipeline, window, past):
@@ -206,15 +204,4 @@ def _can_state_tell(pipeline: Pipeline, window: Window, past: LedgerHistory) -> 
 
 
 def _overflow_outcome(name: str, times: int, detail: str) -> Outcome:
-    return Outcome(name, "builtin", "sums_fit_their_type", "critical", False, str(times), detail)
-
-
-def _select_lacking_sums(rows: DataFrame, window: Window) -> DataFrame | None:
-    """The rows in which a sum or an average is null; None where the window has neither."""
-    is_null = []
-    for aggregate in window.aggregates:
-        if describe_aggregate(aggregate.function).can_overflow:
-            is_null.append(column_named(aggregate.name).isNull())
-    if not is_null:
-        return None
-    return rows.where(reduce(lambda left, right: left | right, is_null))
+    return Outcome(name, "builtin", SUMS_FIT, "critical", False, str(times), detail)

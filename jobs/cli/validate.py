@@ -116,7 +116,10 @@ def _print_failing(printer: Printer, pipeline: "Pipeline", failing: "Failing") -
     outcome, found = failing.outcome, failing.rows
     title = f"{outcome.window} fails {outcome.expectation}"
     if found is None:
-        printer.line(f"{title}, which judges all rows together")
+        why = "for which no single row is to blame"
+        if outcome.is_unknown:
+            why = f"which {outcome.detail}"
+        printer.line(f"{title}, {why}")
         return
     # As the title of a table it would be folded to the table's width.
     printer.line(f"{title}: {how_many(found)}")

@@ -5,6 +5,8 @@ rows without a sum -> the state that they overlap -> their windows, computed aga
 """
 
 from collections.abc import Mapping
+from functools import reduce
+from operator import or_
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -19,13 +21,29 @@ from windowing.merge import frame as merges
 from windowing.merge.rule import output_table
 from windowing.panes import frame as partials
 from windowing.panes.rule import state_of
+from windowing.rows import column_named
 from windowing.source import table as source
+from windowing.spec.aggregate_description import describe_aggregate
 from windowing.spec.kinds import Aligned, Global, Session, Window
 from windowing.storage import own_tables
 from windowing.storage.pinned_rows import pin_rows
 from windowing.windows import aligned, session, whole
 from windowing.windows.merging import mark_touched
 from windowing.windows.neighbours import widen_to_needed
+
+SUMS_FIT = "sums_fit_their_type"
+"""The expectation that no output lacks a sum for that."""
+
+
+def list_sums(window: Window) -> list[str]:
+    """The columns of an output that are null where a sum left its type."""
+    return [a.name for a in window.aggregates if describe_aggregate(a.function).can_overflow]
+
+
+def select_lacking_sums(rows: DataFrame, window: Window) -> DataFrame | None:
+    """The rows in which a sum or an average is null; None where the window has neither."""
+    is_null = [column_named(name).isNull() for name in list_sums(window)]
+    return rows.where(reduce(or_, is_null)) if is_null else None
 
 
 def has_lost_sums(batch: RunContext, window: Window, rows: DataFrame) -> bool:

@@ -8,8 +8,10 @@ from urllib.parse import unquote
 import pytest
 from pyspark.sql import SparkSession
 
+from expectations.acceptance import digest_rule
 from expectations.evaluate import evaluate
-from expectations.outcome import CRITICAL, Outcome, all_passed
+from expectations.outcome import CRITICAL, Outcome, Standing, all_passed
+from expectations.suite import load_suite
 from tests.expectations.conftest import Judge
 from tests.expectations.planted import FACTS, GOOD, HOUR, PIPELINE, T, failed, frame, row
 from windowing.location import Location
@@ -33,6 +35,8 @@ def own(tmp_path: Path) -> Pipeline:
       - {type: expect_column_most_common_value_to_be_in_set, kwargs: {column: note, value_set: [quiet]}, severity: warning}
       - {type: expect_compound_columns_to_be_unique, kwargs: {column_list: [note, revision]}, severity: warning}
       - {type: expect_column_sum_to_be_between, kwargs: {column: flights, min_value: 7}, severity: warning}
+      - {type: expect_column_mean_to_be_between, kwargs: {column: flights, min_value: 7}, severity: warning}
+      - {type: expect_column_proportion_of_unique_values_to_be_between, kwargs: {column: flights, min_value: 1}, severity: warning}
     """  # noqa: E501
     (tmp_path / "own.yaml").write_text(text)
     return replace(PIPELINE, suite="own")
@@ -102,10 +106,29 @@ def test_a_suites_expectations_are_judged_by_their_severity(judge: Judge, own: P
     judged = {o.expectation: o for o in verdict.outcomes if o.suite == "own"}
     assert judged["expect_column_values_to_be_in_set(note)"].observed == "3 of 3 rows"
     assert judged["expect_column_sum_to_be_between(flights)"].observed == "6"
+    assert judged["expect_column_mean_to_be_between(flights)"].observed == "2"
+    (third,) = [o.observed for o in judged.values() if "proportion_of_unique" in o.expectation]
+    assert third == "0.3333333333333333"
     assert judged["expect_column_max_to_be_between(revision)"].observed == ""
     assert not all(o.success for o in verdict.outcomes)
     assert all_passed(verdict.outcomes)
     assert not all_passed([replace(o, severity=CRITICAL) for o in verdict.outcomes])
+
+
+@pytest.mark.slow
+def test_what_observes_no_value_is_accepted_for_one_publication(
+    spark: SparkSession, judge: Judge, own: Pipeline, tmp_path: Path
+) -> None:
+    """All other failures last while readers see the same rows."""
+    rules = [digest_rule(e.configuration) for e in load_suite(own, tmp_path)["hourly"]]
+    shown = frame(spark, "hourly", GOOD["hourly"])
+    standing = {"hourly": Standing(shown, dict.fromkeys(rules, "known"))}
+    verdict = judge({"hourly": GOOD["hourly"]}, pipeline=own, standing=standing)
+    evaluated = [o for o in verdict.outcomes if not o.success and "evaluated" not in o.detail]
+    assert {o.expectation for o in evaluated if o.accepted is None} == {
+        "expect_column_distinct_values_to_be_in_set(note)"
+    }
+    assert {o.accepted for o in evaluated} == {None, "known"}
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from jobs.backfill import backfill
 from jobs.close import close_period, reopen_period
+from jobs.failing import list_failing
 from jobs.publish import publish
 from jobs.validate import validate
 from tests.oracle import (
@@ -69,6 +70,12 @@ def null_sums(lab: Lab, window: Window) -> set[str]:
     return {row["key"] for row in rows.select("key").distinct().collect()}
 
 
+def listed(lab: Lab) -> list[tuple[str, int | None]]:
+    """Key and sum of the rows that are listed for the one output that fails."""
+    (found,) = list_failing(lab.spark, lab.pipeline, validate(lab.spark, lab.pipeline), 9)
+    return sorted((row["key"], row["total"]) for row in found.rows.rows)
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize("windows", [WINDOWS[:1], WINDOWS[1:]], ids=["hourly", "of other kinds"])
 def test_a_sum_that_is_back_in_its_type_is_no_longer_reported(
@@ -109,6 +116,7 @@ def test_a_sum_of_a_closed_period_is_reported_once_it_is_shown(
     reopen_period(spark, lab.pipeline, "a customer is right")
     assert null_sums(lab, WINDOWS[0]) == {"a", "b"}
     assert failed(lab) == {"hourly"}
+    assert listed(lab) == [("a", None), ("b", None)]
     lab.land([event("a", 4, -5)])
     lab.go()
     assert failed(lab) == set()

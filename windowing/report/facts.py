@@ -251,7 +251,7 @@ class Publishing:
 
 @dataclass(frozen=True)
 class FailingRows:
-    """Rows that fail one expectation; None where it judges all rows together."""
+    """Rows that fail one expectation; None where no single row is to blame."""
 
     window: str
     expectation: str

@@ -140,7 +140,7 @@ def _holds_cell(check: Check) -> Cell:
 def _show_failing(each: FailingRows, facts: Facts) -> Part:
     title = f"{each.window} fails {each.expectation}"
     if each.rows is None:
-        return Part(title, "It judges all rows together, or could not be evaluated.")
+        return Part(title, "No single row is to blame, or it could not be evaluated.")
     keys, window = facts.pipeline.source.key, facts.pipeline.window(each.window)
     others = [name for name in each.rows.columns if name not in (*keys, START, END)]
     columns = [Column(name) for name in (*keys, "window", *others)]

@@ -347,7 +347,7 @@ def test_values_of_rows_are_on_the_page_only_where_it_says_so() -> None:
         "window": "[2026-01-08 06:00Z, 06:00Z)",
         "n": "0",
     }
-    assert "It judges all rows together" in page.sections["quality"].text
+    assert "No single row is to blame" in page.sections["quality"].text
 
 
 def test_a_text_of_a_row_cannot_leave_its_place() -> None:
