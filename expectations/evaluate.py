@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 
 from expectations.library import import_great_expectations
 from expectations.outcome import Facts, Outcome, Standing, Verdict
-from expectations.places import SUITES, site_directory
+from expectations.places import SUITES
 from windowing.location import Location
 from windowing.spec.pipeline import Pipeline
 
@@ -66,7 +66,7 @@ def evaluate(
         checks.append(_add_suite(context, window, [*builtin, *own.get(window, [])]))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         results = dict(zip(outputs, pool.map(_validate_batch, batches, checks), strict=True))
-    index = write_site(context, results, site_directory(docs, run_name))
+    index = write_site(context, results, docs / run_name)
     prune_docs(docs)
     outcomes: list[Outcome] = []
     for window, result in results.items():

@@ -1,6 +1,5 @@
 """Where the suite and the Data Docs of a pipeline lie. No Great Expectations, no Spark."""
 
-import re
 from pathlib import Path
 
 from windowing.errors import SpecError
@@ -52,12 +51,6 @@ def find_missing_suite(pipeline: Pipeline, places: list[Path]) -> SpecError:
 def docs_of(pipeline: Pipeline) -> Location:
     """The directory with the Data Docs of every validation that is kept."""
     return pipeline.table(_DOCS)
-
-
-def site_directory(docs: Location, run_name: str) -> Location:
-    """The directory of `run_name`'s site; characters unfit for a file name become dashes."""
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", run_name).strip(".-")
-    return docs / (name or "run")
 
 
 def _own_suites(pipeline: Pipeline) -> Path | None:

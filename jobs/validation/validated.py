@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from expectations.outcome import NO_VALIDATION, Facts, Validation
-from expectations.places import docs_of, read_suite, site_directory, suites_of
+from expectations.places import docs_of, read_suite, suites_of
 from expectations.table import read_validation
 from jobs.diagnosis.spec_changes import check_kept_names
 from jobs.validation.alarming import find_holding
@@ -140,10 +140,10 @@ def _list_since_shown(
 
 def name_site(run: int | None, seq: int) -> str:
     """The name of the Data Docs about the versions that the ledger's entry `seq` names."""
-    return f"run {run} entry {seq}"
+    return f"run-{run}-entry-{seq}"
 
 
 def find_docs(pipeline: Pipeline, run: int | None, seq: int) -> Location | None:
     """The first page of these Data Docs; None where there are none any more."""
-    page = site_directory(docs_of(pipeline), name_site(run, seq)) / "index.html"
+    page = docs_of(pipeline) / name_site(run, seq) / "index.html"
     return None if store_of(page).identify(page) is None else page
