@@ -94,10 +94,6 @@ class Restatements:
     total: int
     rows: tuple[Restatement, ...]
 
-    def as_json(self) -> dict[str, object]:
-        """The rows as plain JSON values."""
-        return plain_fields(self)
-
 
 @dataclass(frozen=True)
 class AllRestatements:

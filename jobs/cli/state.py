@@ -21,7 +21,7 @@ from jobs.cli.pipeline_argument import WINDOW
 from jobs.cli.spark import open_to_read
 from jobs.console import Printer
 from windowing.errors import UsageError
-from windowing.report.text import size
+from windowing.report.text import plain, size
 
 if TYPE_CHECKING:
     from windowing.report.rows import StateTable
@@ -70,7 +70,7 @@ def state(
         session = open_to_read(choose_for_tables(pipeline))
         wanted = Wanted(wanted_keys, start, end, not reverse, limit)
         partials = show_partials(session, pipeline, chosen, wanted, as_of)
-    result: dict[str, object] = {"pipeline": pipeline.name, "tables": [t.as_json() for t in tables]}
+    result: dict[str, object] = {"pipeline": pipeline.name, "tables": plain(tables)}
     if tables:
         columns = ["table", "windows", "rows", "files", "size", "newest run", "newest batch"]
         rows = [

@@ -17,10 +17,6 @@ class Side:
     at: datetime | None
     watermark: datetime | None
 
-    def as_json(self) -> dict[str, object]:
-        """The side as plain JSON values; times are ISO 8601 in UTC."""
-        return plain_fields(self)
-
 
 @dataclass(frozen=True)
 class ChangedRow:
@@ -60,10 +56,6 @@ class OutputDifference:
         """How many rows differ."""
         return self.inserted + self.updated + self.deleted
 
-    def as_json(self) -> dict[str, object]:
-        """The difference as plain JSON values."""
-        return plain_fields(self)
-
 
 @dataclass(frozen=True)
 class Compared:
@@ -80,7 +72,7 @@ class Compared:
     def as_json(self) -> dict[str, object]:
         """The comparison as plain JSON values."""
         return {
-            "from": self.since.as_json(),
-            "to": self.until.as_json(),
+            "from": plain(self.since),
+            "to": plain(self.until),
             "windows": plain(self.outputs),
         }

@@ -87,7 +87,3 @@ class StateTable:
     bytes: int
     run: int | None
     batch: int | None
-
-    def as_json(self) -> dict[str, object]:
-        """The table as plain JSON values."""
-        return plain_fields(self)

@@ -14,6 +14,7 @@ from tests.oracle import Count, Event, Session, Tumbling
 from tests.support.long_lived_pipeline import BASE, MINUTE
 from tests.support.pipeline_under_test import FEW, Lab
 from windowing.report.state import measure_state_tables
+from windowing.report.text import plain
 from windowing.storage import control
 
 WINDOWS = (
@@ -63,7 +64,7 @@ def test_rows_that_a_deletion_vector_marks_are_no_state(lab: Lab) -> None:
 def test_the_command_starts_no_jvm_without_need(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = lab.root / "lab.yaml"
     spec.write_text(json.dumps(lab.spec()))
-    expected = [each.as_json() for each in state_tables(lab.spark, lab.pipeline)]
+    expected = plain(state_tables(lab.spark, lab.pipeline))
 
     def shown() -> object:
         result = CliRunner().invoke(main, ["state", str(spec), "--json"], prog_name="tidemark")
@@ -79,4 +80,4 @@ def test_the_command_starts_no_jvm_without_need(lab: Lab, monkeypatch: pytest.Mo
     )
     with pytest.raises(control.TableError, match="typeWidening"):
         measure_state_tables(lab.pipeline)
-    assert shown() == [each.as_json() for each in state_tables(lab.spark, lab.pipeline)]
+    assert shown() == plain(state_tables(lab.spark, lab.pipeline))
