@@ -70,7 +70,7 @@ def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
     """
     if accept is not None and not accept.strip():
         raise UsageError(
-            f"{pipeline.name}: accept needs a reason, such as 'the airport was closed that day'"
+            f"{pipeline.name}: --accept needs a reason, such as 'the airport was closed that day'"
         )
     with control_errors_explained(pipeline):
         if read_history(pipeline).newest is None:

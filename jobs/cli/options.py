@@ -149,9 +149,9 @@ def limit_option(command: F) -> F:
     )(command)
 
 
-def is_given(option: str) -> bool:
-    """Whether an option of the command stands on its command line; it may have a default."""
-    source = click.get_current_context().get_parameter_source(option)
+def is_limit_given() -> bool:
+    """Whether --limit stands on the command line; it has a default."""
+    source = click.get_current_context().get_parameter_source("limit")
     return source is ParameterSource.COMMANDLINE
 
 

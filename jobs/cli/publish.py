@@ -66,10 +66,6 @@ def _check_options(
     accept: str | None, rollback: int | None, reason: str | None, *, lists: bool
 ) -> None:
     context = click.get_current_context()
-    if accept is not None and not accept.strip():
-        raise click.UsageError(
-            "--accept needs a reason, such as 'the airport was closed that day'", context
-        )
     if sum((accept is not None, rollback is not None, lists)) > 1:
         raise click.UsageError("give one of --accept, --rollback and --list alone", context)
     if rollback is not None and not (reason or "").strip():

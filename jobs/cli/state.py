@@ -9,7 +9,7 @@ from jobs.cli.format import how_many
 from jobs.cli.options import (
     as_of_option,
     common,
-    is_given,
+    is_limit_given,
     key_option,
     keys_of,
     limit_option,
@@ -53,7 +53,7 @@ def state(
     limit: int,
 ) -> None:
     """Show state tables (partial aggregates). With --window, show that window's rows."""
-    if window is None and (keys or start or end or reverse or as_of or is_given("limit")):
+    if window is None and (keys or start or end or reverse or as_of or is_limit_given()):
         raise UsageError(
             "--key, --from, --to, --reverse, --as-of and --limit need --window, which names the "
             "window to show"

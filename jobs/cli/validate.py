@@ -7,7 +7,7 @@ import click
 
 from jobs.cli.format import how_many
 from jobs.cli.lock import probe_lock
-from jobs.cli.options import common, is_given, limit_option
+from jobs.cli.options import common, is_limit_given, limit_option
 from jobs.cli.spark import open_to_write
 from jobs.console import Printer
 from windowing.columns import END, START
@@ -45,7 +45,7 @@ def validate(
     Data Docs, whose path is printed. Outcomes that are recorded already, as `run --validate` does,
     are printed as they are.
     """
-    if not failing and is_given("limit"):
+    if not failing and is_limit_given():
         raise UsageError("--limit needs --failing, which lists the rows that fail")
     from jobs.validation.validated import find_validation
 

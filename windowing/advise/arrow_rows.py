@@ -43,7 +43,7 @@ class CollectedRows:
         batch: Instants,
         time: Instants,
         known: Flags,
-        values: Mapping[str, pa.Array | pa.ChunkedArray],
+        values: Mapping[str, pa.ChunkedArray],
     ) -> None:
         """Adds rows with their batches, event times, which of these are `known`, and columns.
 
@@ -56,7 +56,7 @@ class CollectedRows:
         self._times.append(time[sound])
         self._batches.append(batch[sound])
         for name in self.texts:
-            text = _join_chunks(values[name].cast(pa.string()).filter(pa.array(sound)))
+            text = values[name].cast(pa.string()).filter(pa.array(sound)).combine_chunks()
             self._texts.setdefault(name, []).append(pc.dictionary_encode(text, "mask"))
 
     def number_rows(self) -> tuple[Events, Names, Names]:
@@ -94,21 +94,13 @@ class CollectedRows:
 
 def to_numpy(values: pa.Array | pa.ChunkedArray) -> Instants:
     """The values as an array that may be changed; there are no nulls."""
-    if isinstance(values, pa.ChunkedArray):
-        return np.array(values.to_numpy())
-    return np.array(values.to_numpy(zero_copy_only=False))
+    return np.array(values)
 
 
-def find_nulls(values: pa.Array | pa.ChunkedArray) -> Flags:
+def find_nulls(values: pa.ChunkedArray) -> Flags:
     """Which of the values are null."""
     found: Flags = to_numpy(pc.is_null(values)).astype(bool)
     return found
-
-
-def _join_chunks(values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    if not isinstance(values, pa.ChunkedArray):
-        return values
-    return pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)
 
 
 def _find_codes(parts: Iterable[pa.Array]) -> tuple[Instants, list[str]]:

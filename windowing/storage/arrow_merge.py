@@ -14,7 +14,7 @@ from windowing.columns import DELETE, INSERT, OP, START
 
 _STORED, _CHANGED = "__stored", "__changed"
 """Numbers of rows."""
-_CHANGE = "_change_type"
+CHANGE = "_change_type"
 """The column of a change feed that says what has become of a row."""
 
 
@@ -93,4 +93,4 @@ def _list_numbers(rows: pa.Table) -> pa.Array:
 
 def tell_change(rows: pa.Table, change: str) -> pa.Table:
     """The rows of a change feed of which `change` says what has become of them."""
-    return rows.append_column(_CHANGE, pa.array([change] * rows.num_rows, pa.string()))
+    return rows.append_column(CHANGE, pa.array([change] * rows.num_rows, pa.string()))

@@ -10,12 +10,11 @@ import pyarrow as pa
 
 from windowing.location import Location
 from windowing.storage import row_changes
-from windowing.storage.arrow_merge import tell_change
+from windowing.storage.arrow_merge import CHANGE, tell_change
 from windowing.storage.file_rows import fit_columns
 from windowing.storage.footers import open_parquet
 from windowing.storage.kept_open import read_commit_text
 from windowing.storage.logged_commit import LoggedCommit, read_commit
-from windowing.storage.row_changes import CHANGE
 
 
 def read_feeds(path: Location, since: int, until: int, schema: pa.Schema) -> list[pa.Table] | None:

@@ -183,7 +183,8 @@ def append(plain: PlainTable, rows: pa.Table, transaction: tuple[str, int] | Non
 
     The commit carries the `transaction`. Busy if another commit comes first.
     """
-    fitted = _fit_types(rows, plain.schema)
+    schema = plain.schema
+    fitted = rows.select(schema.names).cast(schema)
     with errors_explained(plain.path):
         _commit_files(plain, [write_data_file(plain.path, fitted)], transaction)
 
@@ -222,7 +223,8 @@ def merge(plain: PlainTable, changed: pa.Table, clauses: Clauses) -> None:
     stored twice.
     """
     schema = plain.schema
-    fitted = _fit_types(changed, schema.append(pa.field(OP, pa.string())))
+    with_operation = schema.append(pa.field(OP, pa.string()))
+    fitted = changed.select(with_operation.names).cast(with_operation)
     with errors_explained(plain.path):
         touched = _read_touched(plain, fitted, clauses)
         stored = pa.concat_tables([schema.empty_table(), *touched.values()])
@@ -279,9 +281,3 @@ def _bounds_of(clauses: Clauses) -> Bounds:
 
 def _is_compared_alike(kind: pa.DataType) -> bool:
     return any(is_kind(kind) for is_kind in _COMPARED_ALIKE)
-
-
-def _fit_types(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The columns of `schema` in its order and with its types."""
-    columns = [rows[field.name].cast(field.type) for field in schema]
-    return pa.table(columns, schema=schema)

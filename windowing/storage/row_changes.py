@@ -13,11 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windowing.errors import TidemarkError
-from windowing.storage.arrow_merge import number_rows, tell_change
+from windowing.storage.arrow_merge import CHANGE, number_rows, tell_change
 from windowing.values import is_same
 
-CHANGE = "_change_type"
-"""The column of a change feed that says what has become of a row."""
 MOST_ROWS = 4_000_000
 """How many rows are compared at once at most. Each takes some 300 bytes of this process."""
 _BEFORE, _AFTER = ("delete", "update_preimage"), ("insert", "update_postimage")
