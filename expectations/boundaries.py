@@ -9,17 +9,15 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from windowing.columns import END, START
-from windowing.grid.rule import Grid, Run, grid_runs
+from windowing.grid.boundaries import Boundaries
+from windowing.grid.rule import Grid
 
-Instants = npt.NDArray[np.int64]
 Index = Callable[[Grid, Any], Any]
 """The number of a grid's last boundary at or before an instant."""
 
@@ -74,9 +72,13 @@ def find_off_grid(frame: DataFrame, grid: Grid, size_us: int | None) -> pa.Table
         return windows
     earliest_us = int(min(start.min(), end.min()))
     latest_us = int(max(start.max(), end.max()))
-    # on_grid asks for the boundaries up to one microsecond before each bound.
-    index = _index_between(earliest_us - 1, latest_us)
-    is_on_grid = on_grid(start, end, index, grid, size_us)
+
+    @cache
+    def lay_out(grid: Grid) -> Boundaries:
+        # on_grid asks for the boundaries up to one microsecond before each bound.
+        return Boundaries(grid, earliest_us - 1, latest_us)
+
+    is_on_grid = on_grid(start, end, lambda g, t: lay_out(g).find_numbers(t), grid, size_us)
     return windows.filter(pa.array(~is_on_grid))
 
 
@@ -91,37 +93,3 @@ def select_off_grid(frame: DataFrame, grid: Grid, size_us: int | None) -> DataFr
     wrong = frame.sparkSession.createDataFrame(windows)
     is_wrong = (F.unix_micros(START) == wrong["start"]) & (F.unix_micros(END) == wrong["end"])
     return frame.join(wrong, is_wrong, "left_semi")
-
-
-def _index_between(low_us: int, high_us: int) -> Index:
-    """An `Index` for instants from `low_us` to `high_us` that lays every grid out once."""
-
-    @cache
-    def lay_out(grid: Grid) -> tuple[Run, ...]:
-        return grid_runs(grid, low_us, high_us)
-
-    def number_boundaries(grid: Grid, instants: Instants) -> Instants:
-        return _boundary_numbers(lay_out(grid), instants)
-
-    return number_boundaries
-
-
-def _boundary_numbers(pieces: tuple[Run, ...], instants: Instants) -> Instants:
-    """The number of the last boundary at or before each instant.
-
-    It is the arithmetic of `windowing.grid.rule.index` on arrays. Steps of 0 become 1 where they
-    are divisors, because NumPy divides for every piece before the last line chooses.
-    """
-    begins_at = np.array([run.at_us for run in pieces], dtype=np.int64)
-    first = np.array([run.first for run in pieces], dtype=np.int64)
-    last = np.array([run.last for run in pieces], dtype=np.int64)
-    step = np.array([max(run.step_us, 1) for run in pieces], dtype=np.int64)
-    per_period = np.array([run.per for run in pieces], dtype=np.int64)
-    inner = np.array([run.inner_us or run.step_us or 1 for run in pieces], dtype=np.int64)
-    has_steps = np.array([run.step_us > 0 for run in pieces])
-
-    piece = np.searchsorted(begins_at, instants, side="right") - 1
-    periods, into_period = np.divmod(instants - begins_at[piece], step[piece])
-    number = first[piece] + periods * per_period[piece] + into_period // inner[piece]
-    capped = np.minimum(last[piece], number)
-    return np.where(has_steps[piece], capped, last[piece])

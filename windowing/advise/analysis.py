@@ -17,7 +17,6 @@ from windowing.advise.advice import (
     Target,
     Wanted,
 )
-from windowing.advise.boundaries import Instants, find_local_hours
 from windowing.advise.cost import Cost, find_closings, find_cost, find_open_rows
 from windowing.advise.ends import has_sessions
 from windowing.advise.groups import ALL, MOST, NEARLY_ALL, Lateness, measure_all, measure_groups
@@ -36,6 +35,7 @@ from windowing.advise.reading import Reading
 from windowing.advise.rule import Lengths, Margins, Settings, propose, round_up
 from windowing.advise.share import Check, ShareCurve, check_curve, learn_curve
 from windowing.errors import SpecError
+from windowing.grid.boundaries import Instants, find_local_hours
 from windowing.grid.zone import moment
 from windowing.spec.duration import DAY, HOUR
 from windowing.spec.kinds import Aligned, Global

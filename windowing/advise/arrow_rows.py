@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windowing.advise.boundaries import Flags, Instants
 from windowing.advise.history import Events
+from windowing.grid.boundaries import Flags, Instants
 from windowing.grid.zone import FIRST_US, LAST_US
 
 Names = list[tuple[str, ...]]

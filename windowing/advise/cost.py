@@ -5,7 +5,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from windowing.advise.boundaries import Instants
 from windowing.advise.ends import NEVER_US
 from windowing.advise.groups import HALF, MOST
 from windowing.advise.history import (
@@ -16,6 +15,7 @@ from windowing.advise.history import (
     find_highest,
 )
 from windowing.advise.rule import Lengths, Margins, Settings
+from windowing.grid.boundaries import Instants
 from windowing.spec.pipeline import Watermark
 
 

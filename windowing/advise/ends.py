@@ -10,7 +10,7 @@ from typing import assert_never
 
 import numpy as np
 
-from windowing.advise.boundaries import Boundaries, Instants
+from windowing.grid.boundaries import Boundaries, Instants
 from windowing.panes.rule import grid_shape, longest_span
 from windowing.spec.duration import DAY
 from windowing.spec.kinds import (

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windowing.advise.arrow_rows import CollectedRows, find_nulls, to_numpy
-from windowing.advise.boundaries import Flags, Instants, find_instants
 from windowing.advise.reading import Asked, NeedsSpark
 from windowing.errors import UsageError
+from windowing.grid.boundaries import Flags, Instants, find_instants
 from windowing.grid.zone import LAST_US
 from windowing.location import Location
 from windowing.source.arrivals import Arrival, ArrivedFile

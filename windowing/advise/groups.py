@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from windowing.advise.boundaries import Instants
 from windowing.advise.history import Judged
 from windowing.advise.rule import rank_of
+from windowing.grid.boundaries import Instants
 
 HALF, MOST, NEARLY_ALL, ALL = (Fraction(n, 1000) for n in (500, 990, 999, 1000))
 SHARES = (HALF, MOST, NEARLY_ALL, ALL)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from windowing.advise.boundaries import Flags, Instants
 from windowing.advise.ends import NEVER_US, Ends, find_ends
 from windowing.advise.rule import Lengths, Margins
+from windowing.grid.boundaries import Flags, Instants
 from windowing.spec.pipeline import Pipeline, Watermark
 
 UNKNOWN_US = np.iinfo(np.int64).min

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windowing.advise.boundaries import Flags, Instants
 from windowing.advise.groups import find_middles
 from windowing.advise.history import History, Judged
 from windowing.advise.rule import describe_length, describe_part
+from windowing.grid.boundaries import Flags, Instants
 
 FEW = 20
 """Of keys with fewer events nothing is said."""

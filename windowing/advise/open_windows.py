@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windowing.advise.boundaries import Boundaries, Instants
 from windowing.advise.ends import find_boundaries
 from windowing.advise.share import Pairs
+from windowing.grid.boundaries import Boundaries, Instants
 from windowing.panes.rule import grid_shape, windows_of_pane
 from windowing.spec.kinds import Aligned, Cumulate, OnSteps
 

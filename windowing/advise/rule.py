@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from windowing.advise.boundaries import Instants
+from windowing.grid.boundaries import Instants
 from windowing.spec.duration import DAY, HOUR, MINUTE, SECOND
 
 _MILLISECOND = 1_000

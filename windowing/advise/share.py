@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from windowing.advise.boundaries import Flags, Instants
+from windowing.grid.boundaries import Flags, Instants
 
 FEW_WINDOWS = 5
 FEW_EVENTS = 100

@@ -13,13 +13,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from windowing.advise.arrow_rows import CollectedRows, find_nulls, to_numpy
-from windowing.advise.boundaries import find_instants
 from windowing.advise.ends import NEVER_US
 from windowing.advise.files import check_groups, find_time_column, read_files
 from windowing.advise.history import UNKNOWN_US, Batches
 from windowing.advise.reading import Asked, LeftOut, Reading
 from windowing.columns import TIME, quoted
 from windowing.errors import SourceMissing
+from windowing.grid.boundaries import find_instants
 from windowing.location import Location
 from windowing.source.arrivals import Arrival, list_removed, read_arrival
 from windowing.source.frame import NAIVE, read_event_time, shape_rows

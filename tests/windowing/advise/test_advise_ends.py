@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests import oracle, wall_clock
-from tests.windowing.cases import COUNT, DAY, HOUR, MINUTE, Case, aligned, instants, pipeline, zones
-from windowing.advise.boundaries import find_local_hours
+from tests import oracle
+from tests.windowing.cases import COUNT, DAY, HOUR, MINUTE, Case, aligned, instants, pipeline
 from windowing.advise.ends import NEVER_US, find_ends
 from windowing.spec.kinds import (
     CappedSession,
@@ -65,10 +64,3 @@ def test_of_several_windows_the_first_end_and_the_last_one_count() -> None:
     assert endless.first.tolist() == found.first.tolist()
     assert endless.last.tolist() == [NEVER_US] * 2
     assert find_ends(pipeline(*windows), np.array([], np.int64)).first.tolist() == []
-
-
-@settings(max_examples=200)
-@given(zones, many)
-def test_hours_are_those_of_the_clock(zone: str | None, t: list[int]) -> None:
-    shown = [wall_clock.wall(each, zone) // HOUR % 24 for each in t]
-    assert find_local_hours(zone, np.array(t, np.int64)).tolist() == shown

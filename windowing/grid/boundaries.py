@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windowing.grid.rule import Grid, grid_runs, local_spans
-from windowing.grid.zone import FIRST_US, LAST_US, transitions
+from windowing.grid.zone import FIRST_US, HOUR_US, LAST_US, transitions
 
 Instants = NDArray[np.int64]
 """Microseconds since 1970, lengths of time, or numbers of boundaries, batches and keys."""
@@ -58,13 +58,19 @@ def find_local_hours(zone: str | None, t: Instants) -> Instants:
 
     There is at least one instant.
     """
-    hour_us = 3_600_000_000
+    return (t + find_offsets(zone, t)) // HOUR_US % 24
+
+
+def find_offsets(zone: str | None, t: Instants) -> Instants:
+    """How far the clock of a zone is ahead of UTC at each instant; 0 for None.
+
+    There is at least one instant.
+    """
     if zone is None:
-        return (t // hour_us) % 24
-    stretches = transitions(zone, int(t.min()), int(t.max()))
-    begins = np.array([begin for begin, _ in stretches], np.int64)
-    offsets = np.array([offset for _, offset in stretches], np.int64)
-    return ((t + offsets[_find_last_begun(begins, t)]) // hour_us) % 24
+        return np.zeros_like(t)
+    stretches = np.array(transitions(zone, int(t.min()), int(t.max())), np.int64)
+    found: Instants = stretches[_find_last_begun(stretches[:, 0], t), 1]
+    return found
 
 
 def find_instants(zone: str | None, local: Instants) -> tuple[Instants, Flags]:
