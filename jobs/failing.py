@@ -1,7 +1,5 @@
 """Lists the rows that fail an expectation, with their keys and windows."""
 
-from dataclasses import dataclass
-
 from pyspark.sql import DataFrame, SparkSession
 
 from expectations.failing import name_rows, select_failing
@@ -13,26 +11,9 @@ from jobs.show import Wanted, collect_in_order
 from jobs.validation.lost_sums import SUMS_FIT, list_sums, select_lacking_sums
 from windowing.columns import END, START
 from windowing.ledger.table import read_history
-from windowing.report.rows import Rows
-from windowing.report.text import plain
+from windowing.report.facts import FailingRows
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta
-
-
-@dataclass(frozen=True)
-class Failing:
-    """A failed expectation and rows that fail it; None where no single row does."""
-
-    outcome: Outcome
-    rows: Rows | None
-
-    def as_json(self) -> dict[str, object]:
-        """The expectation and its rows as plain JSON values."""
-        return {
-            "window": self.outcome.window,
-            "expectation": self.outcome.expectation,
-            "failing": plain(self.rows),
-        }
 
 
 @in_exact_session
@@ -41,7 +22,7 @@ def list_failing(
     pipeline: Pipeline,
     found: Validation,
     limit: int,
-) -> tuple[Failing, ...]:
+) -> tuple[FailingRows, ...]:
     """Of every failed expectation of a validation the first rows by window and key, and how many.
 
     The rows are those of the versions that were judged, and where a sum left its type all that lack
@@ -51,16 +32,15 @@ def list_failing(
     judged = next(e for e in read_history(pipeline).entries if e.seq == found.seq)
     listed = []
     for outcome in found.failed:
-        rows = None
+        failing = rows = None
         if not outcome.is_unknown:
             table = pipeline.table(outcome.window)
             output = delta.read(spark, table, judged.versions[outcome.window])
             rows = _select_rows(output, pipeline, outcome)
-        if rows is None:
-            listed.append(Failing(outcome, None))
-            continue
-        order = (START, END, *pipeline.source.key)
-        listed.append(Failing(outcome, collect_in_order(rows, order, Wanted(limit=limit))))
+        if rows is not None:
+            order = (START, END, *pipeline.source.key)
+            failing = collect_in_order(rows, order, Wanted(limit=limit))
+        listed.append(FailingRows(outcome.window, outcome.expectation, failing))
     return tuple(listed)
 
 

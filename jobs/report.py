@@ -73,7 +73,4 @@ def _list_failing(
     windows = {window.name for window in pipeline.windows}
     outcomes = tuple(each for each in read_newest(pipeline, subject) if each.window in windows)
     found = Validation(newest.run, newest.seq, outcomes, "")
-    listed = list_failing(open_session(), pipeline, found, SAMPLED)
-    return tuple(
-        FailingRows(each.outcome.window, each.outcome.expectation, each.rows) for each in listed
-    )
+    return list_failing(open_session(), pipeline, found, SAMPLED)

@@ -8,8 +8,7 @@ import click
 from jobs.cli.changed_spec import tell_changed_spec
 from jobs.cli.options import common, limit_option
 from jobs.console import Printer
-from windowing.columns import END, START
-from windowing.report.text import count, datum, instant, window_cell
+from windowing.report.text import count, datum, instant, list_others, row_cells
 from windowing.values import is_same
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def _print_difference(
     if not found.count:
         printer.line(f"{name}: no row differs")
         return
-    columns = [c for c in found.rows[0].values if c not in (*pipeline.source.key, START, END)]
+    columns = list_others(found.rows[0].values, pipeline.source.key)
     window = pipeline.window(name)
     rows = [_to_cells(row, pipeline.source.key, window, columns) for row in found.rows]
     numbers = f"{found.inserted:,} inserted, {found.updated:,} updated, {found.deleted:,} deleted"
@@ -81,9 +80,8 @@ def _print_difference(
 def _to_cells(
     row: "ChangedRow", keys: Sequence[str], window: "Window", columns: Sequence[str]
 ) -> list[Any]:
-    place = [row.values[key] for key in keys]
     values = [_to_cell(row.before, row.after, column) for column in columns]
-    return [row.change, *map(datum, place), window_cell(row.values, window), *values]
+    return [row.change, *map(datum, row_cells(row.values, keys, window)), *values]
 
 
 def _to_cell(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, column: str) -> str:

@@ -21,9 +21,9 @@ from jobs.cli.options import (
 from jobs.cli.pipeline_argument import WINDOW
 from jobs.cli.spark import open_to_read
 from jobs.console import Printer
-from windowing.columns import END, LAST, START
+from windowing.columns import LAST
 from windowing.errors import UsageError
-from windowing.report.text import instant_us, window_cell
+from windowing.report.text import instant_us, list_others, row_cells
 
 if TYPE_CHECKING:
     from windowing.report.rows import Rows
@@ -98,13 +98,8 @@ def _window_table(
 ) -> tuple[list[str], list[list[Any]]]:
     """Columns and rows for people: one column for the bounds, and one for open, closed or final."""
     last_event = [LAST] if LAST in found.columns else []
-    combined = {*keys, START, END, LAST, *_DERIVED}
-    others = [*last_event, *(c for c in found.columns if c not in combined)]
-    rows: list[list[Any]] = []
-    for row in found.rows:
-        key_values = [row[key] for key in keys]
-        values = [row[column] for column in others]
-        rows.append([*key_values, window_cell(row, window), *values, _state(row)])
+    others = [*last_event, *list_others(found.columns, (*keys, LAST, *_DERIVED))]
+    rows = [[*row_cells(row, keys, window, others), _state(row)] for row in found.rows]
     return [*keys, "window", *others, "state"], rows
 
 

@@ -10,15 +10,14 @@ from jobs.cli.lock import probe_lock
 from jobs.cli.options import common, is_limit_given, limit_option
 from jobs.cli.spark import open_to_write
 from jobs.console import Printer
-from windowing.columns import END, START
 from windowing.errors import ExpectationsFailed, UsageError
-from windowing.report.text import count, window_cell
+from windowing.report.text import count, list_others, plain, row_cells
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from expectations.outcome import Validation
-    from jobs.failing import Failing
+    from expectations.outcome import Outcome, Validation
+    from windowing.report.facts import FailingRows
     from windowing.spec.pipeline import Pipeline
 
 
@@ -60,14 +59,14 @@ def validate(
     listed = _list_failing(session, pipeline, found, limit) if failing and found.failed else ()
     result = found.as_json()
     if failing:
-        result |= {"failing": [each.as_json() for each in listed]}
+        result |= {"failing": plain(listed)}
     if not found.run:
         printer.line(f"{pipeline.name}: nothing is evaluated, because there is no run yet")
         printer.finish(result)
         return
     _print_outcomes(printer, pipeline, found)
-    for each in listed:
-        _print_failing(printer, pipeline, each)
+    for outcome, each in zip(found.failed if listed else (), listed, strict=True):
+        _print_failing(printer, pipeline, outcome, each)
     printer.line(f"Data Docs: {found.docs}")
     printer.finish(result)
     if not found.passed:
@@ -91,7 +90,7 @@ def _evaluate(session: Any, pipeline: "Pipeline") -> "Validation":
 
 def _list_failing(
     session: Any, pipeline: "Pipeline", found: "Validation", limit: int
-) -> "tuple[Failing, ...]":
+) -> "tuple[FailingRows, ...]":
     from jobs.failing import list_failing
 
     return list_failing(session, pipeline, found, limit)
@@ -111,10 +110,12 @@ def _print_outcomes(printer: Printer, pipeline: "Pipeline", found: "Validation")
     printer.table(columns, rows, f"{pipeline.name}, run {found.run}")
 
 
-def _print_failing(printer: Printer, pipeline: "Pipeline", failing: "Failing") -> None:
+def _print_failing(
+    printer: Printer, pipeline: "Pipeline", outcome: "Outcome", failing: "FailingRows"
+) -> None:
     """Prints the rows that fail one expectation: key, window, and what it is about."""
-    outcome, found = failing.outcome, failing.rows
-    title = f"{outcome.window} fails {outcome.expectation}"
+    found = failing.failing
+    title = f"{failing.window} fails {failing.expectation}"
     if found is None:
         why = "for which no single row is to blame"
         if outcome.is_unknown:
@@ -123,12 +124,9 @@ def _print_failing(printer: Printer, pipeline: "Pipeline", failing: "Failing") -
         return
     # As the title of a table it would be folded to the table's width.
     printer.line(f"{title}: {how_many(found)}")
-    keys, window = pipeline.source.key, pipeline.window(outcome.window)
-    others = [name for name in found.columns if name not in (*keys, START, END)]
-    rows = []
-    for row in found.rows:
-        values = [row[name] for name in others]
-        rows.append([*(row[key] for key in keys), window_cell(row, window), *values])
+    keys, window = pipeline.source.key, pipeline.window(failing.window)
+    others = list_others(found.columns, keys)
+    rows = [row_cells(row, keys, window, others) for row in found.rows]
     printer.data([*keys, "window", *others], rows)
 
 

@@ -28,7 +28,6 @@ from jobs.engine.control import Status as EngineStatus
 from jobs.erase import Erased, Lifted
 from jobs.evidence.accepted_events import AcceptedEvents
 from jobs.explain import News, Plan, Touched
-from jobs.failing import Failing
 from jobs.history import Histories, WindowHistory
 from jobs.ingest import Ingestion
 from jobs.init import Project
@@ -70,6 +69,7 @@ from windowing.report.alarms import Alarm
 from windowing.report.changed import Days
 from windowing.report.compared import ChangedRow, Compared, OutputDifference, Side
 from windowing.report.difference import Difference, Unequal
+from windowing.report.facts import FailingRows
 from windowing.report.publications import PastPublication, Publications, RolledBack
 from windowing.report.rows import NO_ROWS, Refused, Rows, Seen, StateTable, Version
 from windowing.report.rule import Changed, Publication, Published, RunReport
@@ -301,8 +301,10 @@ CASES = {
             {
                 "jobs.validation.validated.find_validation": JUDGED,
                 "jobs.failing.list_failing": (
-                    Failing(BROKEN, Rows((*FAILING,), (FAILING,), 1)),
-                    Failing(BROKEN, None),
+                    FailingRows(
+                        BROKEN.window, BROKEN.expectation, Rows((*FAILING,), (FAILING,), 1)
+                    ),
+                    FailingRows("hourly", "expect_x(n)", None),
                 ),
             },
             3,

@@ -255,7 +255,7 @@ class FailingRows:
 
     window: str
     expectation: str
-    rows: Rows | None
+    failing: Rows | None
 
 
 @dataclass(frozen=True)

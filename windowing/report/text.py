@@ -4,7 +4,7 @@ Every time is UTC, but the bounds of windows on the clock of a zone have its off
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, is_dataclass
 from datetime import UTC, date, datetime
@@ -75,6 +75,18 @@ def window_cell(row: Mapping[str, Any], window: Window) -> str:
         return interval(start, end, zone_of(window))
     # A time beyond the calendar of Python is shown as its text.
     return f"[{start}, {end})"
+
+
+def row_cells(
+    row: Mapping[str, Any], keys: Sequence[str], window: Window, others: Sequence[str] = ()
+) -> list[Any]:
+    """The values of a row of an output by its keys, its bounds as one cell, and other values."""
+    return [*(row[key] for key in keys), window_cell(row, window), *(row[name] for name in others)]
+
+
+def list_others(columns: Iterable[str], keys: Sequence[str]) -> list[str]:
+    """The columns of an output beside the keys and the bounds."""
+    return [name for name in columns if name not in (*keys, START, END)]
 
 
 def describe_range(note: str | None) -> str:

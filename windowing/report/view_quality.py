@@ -2,9 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from windowing.columns import END, START
 from windowing.report.charts import Series, draw_bars
 from windowing.report.facts import Check, Facts, FailingRows, Validated
 from windowing.report.publications import VALIDATED
@@ -21,7 +19,7 @@ from windowing.report.section import (
     name_newest,
     numbers,
 )
-from windowing.report.text import count, datum, instant_us, window_cell
+from windowing.report.text import count, datum, instant_us, list_others, row_cells
 
 _MOST_CHECKS = 1_000
 _VERDICTS = {"met": "good", "failed": "bad", "warning": "warn", "accepted": "warn"}
@@ -139,18 +137,11 @@ def _holds_cell(check: Check) -> Cell:
 
 def _show_failing(each: FailingRows, facts: Facts) -> Part:
     title = f"{each.window} fails {each.expectation}"
-    if each.rows is None:
+    if each.failing is None:
         return Part(title, "No single row is to blame, or it could not be evaluated.")
     keys, window = facts.pipeline.source.key, facts.pipeline.window(each.window)
-    others = [name for name in each.rows.columns if name not in (*keys, START, END)]
+    others = list_others(each.failing.columns, keys)
     columns = [Column(name) for name in (*keys, "window", *others)]
-    rows = [
-        (*_row_values(row, keys), window_cell(row, window), *_row_values(row, others))
-        for row in each.rows.rows
-    ]
-    shown = f"{len(rows):,} of {count(each.rows.total, 'row')}"
+    rows = [list(map(datum, row_cells(row, keys, window, others))) for row in each.failing.rows]
+    shown = f"{len(rows):,} of {count(each.failing.total, 'row')}"
     return Part(title, table=make_table(shown, columns, rows))
-
-
-def _row_values(row: Any, names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(datum(row[name]) for name in names)

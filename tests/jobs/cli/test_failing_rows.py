@@ -7,8 +7,8 @@ from click.testing import CliRunner
 
 from expectations.outcome import CRITICAL, UNKNOWN, Outcome, Validation
 from jobs.cli.main import main
-from jobs.failing import Failing
 from tests.support.hourly_trips import SPEC
+from windowing.report.facts import FailingRows
 
 REASON = f"{UNKNOWN}it raised ParserError"
 
@@ -29,7 +29,8 @@ def test_why_there_are_no_rows_is_said(
     judged = Validation(2, 7, (outcome,), "x.html")
     monkeypatch.setattr("jobs.validation.validated.find_validation", lambda _: judged)
     monkeypatch.setattr("jobs.cli.validate._open_session", lambda _: None)
-    monkeypatch.setattr("jobs.failing.list_failing", lambda *_: (Failing(outcome, None),))
+    listed = FailingRows("hourly", expectation, None)
+    monkeypatch.setattr("jobs.failing.list_failing", lambda *_: (listed,))
     line = ["validate", str(tmp_path / "trips.yaml"), "--failing"]
     done = CliRunner().invoke(main, line, prog_name="tidemark")
     assert done.exit_code == 3, done.output
