@@ -20,7 +20,8 @@ from windowing.admit.outcomes import REFUSED
 from windowing.admit.rule import advance_watermark, later_watermark
 from windowing.errors import SpecError, TidemarkError
 from windowing.grid.zone import micros
-from windowing.ledger.table import find_highest_time, read_history
+from windowing.ledger.rule import find_times
+from windowing.ledger.table import read_history
 from windowing.location import Location
 from windowing.report.difference import Difference, find_difference
 from windowing.report.frame import records
@@ -175,7 +176,8 @@ class Stage:
 
         The events of the run itself may have moved it further.
         """
-        highest = find_highest_time(run.past.done(run.number))
+        times = find_times(run.past.done(run.number))
+        highest = None if times is None else times.high_us
         delay_us = self.pipeline.watermark.delay_us
         own = advance_watermark(run.past.watermark, highest, run.arrival_us, delay_us)
         return later_watermark(own, watermark_us)

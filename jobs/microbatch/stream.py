@@ -57,10 +57,10 @@ from windowing.ledger.rule import (
     SKIP,
     LedgerEntry,
     LedgerExcerpt,
+    find_times,
 )
 from windowing.ledger.table import (
     compact_ledger,
-    find_highest_time,
     record_entries,
     record_watermark,
 )
@@ -300,7 +300,8 @@ class Run:
         for name in (MIN_TIME, MAX_TIME, BATCH_BYTES):
             # Times have no sum, and the bytes are of the batches that there happened to be.
             of_batches.pop(name, None)
-        of_emission = emit_outputs(self._describe_closing(done, after))
+        times = find_times(done)
+        of_emission = emit_outputs(self._describe_closing(times, after))
         counts = add_counts([of_batches, of_emission])
         crashpoint("run.emitted")
         arrival = self._find_last_arrival(done)
@@ -315,7 +316,8 @@ class Run:
             versions=known_versions(self.pipeline),
             arrival=arrival,
         )
-        record_watermark(self.pipeline, self.number, closed, find_highest_time(done))
+        highest = None if times is None else times.high_us
+        record_watermark(self.pipeline, self.number, closed, highest)
         crashpoint("run.marked")
         self._record_steps(closed)
         crashpoint("run.closed")
@@ -326,10 +328,10 @@ class Run:
     def _advance_watermark(self, done: tuple[LedgerEntry, ...], told_us: int | None) -> int | None:
         """W at the end of the run; None is minus infinity."""
         before = self.past.watermark
-        highest = find_highest_time(done)
+        times = find_times(done)
         if told_us is not None:
             return later_watermark(before, told_us)
-        if highest is None:
+        if times is None:
             quiet_since = self.past.quiet_since
             quiet = None
             if quiet_since is not None:
@@ -337,19 +339,15 @@ class Run:
                 quiet = Quiet(since_us, reached_us)
             return advance_idle_watermark(before, quiet, self.arrival_us, self.pipeline.watermark)
         arrival = self._find_last_arrival(done)
-        return advance_watermark(before, highest, arrival, self.pipeline.watermark.delay_us)
+        return advance_watermark(before, times.high_us, arrival, self.pipeline.watermark.delay_us)
 
     def _find_last_arrival(self, done: tuple[LedgerEntry, ...]) -> int:
         """The last arrival by which the run read rows; its own where it read none."""
         arrivals = [entry.arrival for entry in done if entry.arrival is not None]
         return max(arrivals, default=self.arrival_us)
 
-    def _describe_closing(self, done: tuple[LedgerEntry, ...], after: int | None) -> Closing:
+    def _describe_closing(self, within: Range | None, after: int | None) -> Closing:
         before = self.past.watermark
-        lows = [entry.counts[MIN_TIME] for entry in done if MIN_TIME in entry.counts]
-        within = None
-        if lows:
-            within = Range(min(lows), find_highest_time(done) or 0)
         stamp = Stamp(self.number, NO_BATCH, before)
         batch = RunContext(self.spark, self.pipeline, stamp, self.arrival_us)
         return Closing(batch, before, after, within)

@@ -11,6 +11,7 @@ from json import loads
 from jobs.diagnosis.spec_changes import spec_difference
 from jobs.recompute.time_range import TimeRange
 from windowing.errors import UsageError
+from windowing.grid.range import Range
 from windowing.grid.zone import FIRST_US, LAST_US, micros, moment
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import (
@@ -19,10 +20,9 @@ from windowing.ledger.rule import (
     ERASE_INTENT,
     ERASE_LIST,
     EVOLVE_DONE,
-    MAX_TIME,
-    MIN_TIME,
     PERIOD_INTENT,
     LedgerEntry,
+    find_times,
 )
 from windowing.report.text import interval
 from windowing.spec.duration import DAY
@@ -116,24 +116,14 @@ def chunks_of(
             "so there is no past to backfill"
         )
     low, high = check_bounds(start, end)
-    first_event, last_event = _find_event_times(past) or (low, low)
-    since = min(max(first_event, low), high)
-    until = min(max(last_event, low), high)
+    times = find_times(past.entries) or Range(low, low)
+    since = min(max(times.low_us, low), high)
+    until = min(max(times.high_us, low), high)
     # Times without events cost nothing, so the first chunk reaches 31 days past the first event at
     # most, and the last chunk takes all that is left once the events end.
     first_cut = low + ((since - low) // CHUNK_US + 1) * CHUNK_US
     cuts = range(first_cut, min(until + 1, high), CHUNK_US)
     return tuple(pairwise([low, *cuts, high]))
-
-
-def _find_event_times(past: LedgerHistory) -> tuple[int, int] | None:
-    """The first and the last event time that any run has accepted; None before there is one."""
-    batches = [entry.counts for entry in past.entries if MIN_TIME in entry.counts]
-    if not batches:
-        return None
-    first = min(counts[MIN_TIME] for counts in batches)
-    last = max(counts[MAX_TIME] for counts in batches)
-    return first, last
 
 
 def check_bounds(start: datetime, end: datetime) -> tuple[int, int]:

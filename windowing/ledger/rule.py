@@ -12,9 +12,10 @@ skip                                  a batch of the stream had no row
 publish                               versions that readers may see
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from windowing.grid.range import Range
 from windowing.ledger.acceptance import Acceptance, parse_note
 from windowing.ledger.erased import Erasures, find_erasures
 from windowing.ledger.period import Period, read_period
@@ -348,3 +349,11 @@ class LedgerExcerpt:
 
 def _newest_of(entries: tuple[LedgerEntry, ...]) -> LedgerEntry | None:
     return entries[-1] if entries else None
+
+
+def find_times(entries: Iterable[LedgerEntry]) -> Range | None:
+    """The first and the last event time that batches have accepted; None where none has any."""
+    batches = [entry.counts for entry in entries if MIN_TIME in entry.counts]
+    if not batches:
+        return None
+    return Range(min(each[MIN_TIME] for each in batches), max(each[MAX_TIME] for each in batches))

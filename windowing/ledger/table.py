@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from windowing.crash import crashpoint
 from windowing.errors import Busy
 from windowing.ledger.history import LedgerHistory
-from windowing.ledger.rule import CLOSE, COUNTS, MAX_TIME, LedgerEntry, LedgerExcerpt
+from windowing.ledger.rule import CLOSE, COUNTS, LedgerEntry, LedgerExcerpt, find_times
 from windowing.ledger.selection import select_entries
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import control
@@ -179,18 +179,12 @@ def select_outcomes(found: control.Contents, steps: Iterable[LedgerEntry]) -> li
     return rows
 
 
-def find_highest_time(done: Iterable[LedgerEntry]) -> int | None:
-    """The highest accepted event time of the batches; None where they accepted nothing."""
-    times = [entry.counts[MAX_TIME] for entry in done if MAX_TIME in entry.counts]
-    return max(times, default=None)
-
-
 def _list_watermark_rows(past: LedgerHistory) -> Iterator[Mapping[str, Any]]:
     """The row of every closed run."""
     for entry in past.entries:
         if entry.step == CLOSE and entry.run is not None:
-            highest_us = find_highest_time(past.done(entry.run))
-            yield _watermark_row(entry.run, entry, highest_us)
+            times = find_times(past.done(entry.run))
+            yield _watermark_row(entry.run, entry, None if times is None else times.high_us)
 
 
 def _watermark_row(run: int, closed: LedgerEntry, max_event_us: int | None) -> Mapping[str, Any]:

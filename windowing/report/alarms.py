@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median_low
 
+from windowing.grid.range import Range
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.nulls import WHERE, read_null_counts
-from windowing.ledger.rule import CLOSE, DONE, MAX_TIME, MIN_TIME, RECENT_RUNS, LedgerEntry
+from windowing.ledger.rule import CLOSE, DONE, RECENT_RUNS, LedgerEntry, find_times
 from windowing.report.text import count, instant_us, plain_fields
 from windowing.spec.duration import DAY, Duration
 from windowing.spec.pipeline import Alarms
@@ -31,7 +32,7 @@ _LEAST_RUNS, _LEAST_ROWS = 5, 100
 
 @dataclass(frozen=True)
 class RunFigures:
-    """What one run counted; times are microseconds, None where it accepted nothing.
+    """What one run counted; `times` are of the events that it accepted, None where it did none.
 
     `lost` has by computed column how many rows lost its value. `earlier` are the rows that each of
     the runs before it read, oldest first.
@@ -40,8 +41,7 @@ class RunFigures:
     read: int
     quarantined: int = 0
     lost: Mapping[str, int] = field(default_factory=dict)
-    first_us: int | None = None
-    last_us: int | None = None
+    times: Range | None = None
     arrival_us: int | None = None
     earlier: Sequence[int] = ()
 
@@ -94,13 +94,11 @@ def gather_figures(
     earlier: Sequence[int],
 ) -> RunFigures:
     """The figures of a run from its finished batches `done`, and its `counts` of all of them."""
-    batches = [entry.counts for entry in done if MIN_TIME in entry.counts]
     return RunFigures(
         read=counts.get("read", 0),
         quarantined=counts.get("quarantined", 0),
         lost=read_null_counts(counts),
-        first_us=min((times[MIN_TIME] for times in batches), default=None),
-        last_us=max((times[MAX_TIME] for times in batches), default=None),
+        times=find_times(done),
         arrival_us=arrival_us,
         earlier=earlier,
     )
@@ -168,9 +166,9 @@ def _exceeds(rows: int, of: int, limit: float | None) -> tuple[bool, bool]:
 
 
 def _judge_oldest(figures: RunFigures, limit_us: int | None) -> Iterator[Alarm]:
-    first_us, arrival_us = figures.first_us, figures.arrival_us
-    if first_us is None:
+    if figures.times is None:
         return
+    first_us, arrival_us = figures.times.low_us, figures.arrival_us
     at = instant_us(first_us)
     if limit_us is not None and arrival_us is not None and arrival_us - first_us > limit_us:
         limit = str(Duration(limit_us))
@@ -185,8 +183,10 @@ def _judge_oldest(figures: RunFigures, limit_us: int | None) -> Iterator[Alarm]:
 
 
 def _judge_newest(figures: RunFigures) -> Iterator[Alarm]:
-    last_us, arrival_us = figures.last_us, figures.arrival_us
-    if last_us is None or arrival_us is None or last_us - arrival_us <= _AHEAD_US:
+    if figures.times is None or figures.arrival_us is None:
+        return
+    last_us = figures.times.high_us
+    if last_us - figures.arrival_us <= _AHEAD_US:
         return
     text = (
         f"the last accepted event is of {instant_us(last_us)}, more than a year after its arrival; "

@@ -11,6 +11,7 @@ from typing import Any
 
 from windowing.columns import END, START
 from windowing.grid.placing import InChains, InOrder
+from windowing.grid.range import Range
 from windowing.grid.zone import micros
 from windowing.ledger.erased import Erasures, find_erasures, is_lifted
 from windowing.ledger.history import LedgerHistory
@@ -21,9 +22,8 @@ from windowing.ledger.rule import (
     DONE,
     ERASE_INTENT,
     ERASE_LIST,
-    MAX_TIME,
-    MIN_TIME,
     LedgerEntry,
+    find_times,
 )
 from windowing.revisions.rule import Cause, Step, describe_step
 from windowing.source.rule import ends_with_changes, read_range, was_rewritten
@@ -133,18 +133,17 @@ def _may_accept(entry: LedgerEntry, bounds: Bounds) -> bool:
     """Whether a batch or a chunk of a backfill may have accepted event times within bounds."""
     if entry.step == BACKFILL_DONE:
         times = read_range(entry)
-        return times is None or _overlaps(bounds, times.low_us, times.high_us)
-    if entry.step != DONE or not entry.counts.get("accepted"):
+    elif entry.step == DONE and entry.counts.get("accepted"):
+        times = find_times([entry])
+    else:
         return False
-    if MIN_TIME not in entry.counts:
-        return True
-    return _overlaps(bounds, entry.counts[MIN_TIME], entry.counts[MAX_TIME])
+    return times is None or _overlaps(bounds, times)
 
 
-def _overlaps(bounds: Bounds, low_us: int, high_us: int) -> bool:
-    """Whether event times from `low_us` to `high_us`, both included, can lie within bounds."""
-    is_before = bounds.end_us is not None and bounds.end_us <= low_us
-    is_behind = bounds.start_us is not None and bounds.start_us > high_us
+def _overlaps(bounds: Bounds, times: Range) -> bool:
+    """Whether event times can lie within bounds."""
+    is_before = bounds.end_us is not None and bounds.end_us <= times.low_us
+    is_behind = bounds.start_us is not None and bounds.start_us > times.high_us
     return not is_before and not is_behind
 
 

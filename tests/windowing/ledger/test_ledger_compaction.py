@@ -44,7 +44,7 @@ def pipeline(tmp_path: Path) -> Pipeline:
 def steps_of_run(run: int) -> tuple[list[LedgerEntry], ...]:
     """The entries of a run of one batch, commit by commit."""
     arrival = LAST_US if run % 2 else FIRST_US
-    counts = {"read": run, "accepted": run, "max_event_time": run}
+    counts = {"read": run, "accepted": run, "min_event_time": run, "max_event_time": run}
     intent = LedgerEntry(INTENT, run=run, batch=run - 1, arrival=arrival, offsets="o", note="q")
     done = replace(intent, step=DONE, counts=counts, versions={"hourly": run}, note=None)
     opened = LedgerEntry(OPEN, run=run, arrival=arrival, source_id="s", note='{"parts": {}}')

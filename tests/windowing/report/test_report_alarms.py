@@ -2,6 +2,7 @@
 
 import pytest
 
+from windowing.grid.range import Range
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import CLOSE, DONE, MAX_TIME, MIN_TIME, LedgerEntry
 from windowing.report.alarms import (
@@ -53,7 +54,7 @@ def test_quarantined_rows_are_said_above_a_half_and_hold_above_the_limit(
 
 def test_an_alarm_that_holds_names_the_limit_of_the_spec() -> None:
     figures = RunFigures(
-        400, 300, {"fare": 300}, first_us=0, arrival_us=30 * DAY, earlier=(100,) * 5
+        400, 300, {"fare": 300}, times=Range(0, 0), arrival_us=30 * DAY, earlier=(100,) * 5
     )
     strict = Alarms(quarantined=0.25, lost_values=0.01, max_age_us=7 * DAY, rows_factor=3)
     limits = {each.name: each.limit for each in find_alarms(figures, strict)}
@@ -113,19 +114,20 @@ def test_the_sentence_names_the_column() -> None:
 def test_old_times_are_said_in_1970_and_hold_beyond_the_limit(
     first_us: int | None, limit_us: int | None, found: list[tuple[str, bool]]
 ) -> None:
-    figures = RunFigures(9, first_us=first_us, last_us=JULY, arrival_us=JULY)
+    times = None if first_us is None else Range(first_us, JULY)
+    figures = RunFigures(9, times=times, arrival_us=JULY)
     assert names(figures, Alarms(max_age_us=limit_us)) == found
 
 
 def test_seconds_read_as_milliseconds_are_said() -> None:
-    figures = RunFigures(9, first_us=1_751_328_000_000, last_us=1_751_328_000_000, arrival_us=JULY)
+    figures = RunFigures(9, times=Range(1_751_328_000_000, 1_751_328_000_000), arrival_us=JULY)
     (alarm,) = find_alarms(figures, NOTHING)
     assert alarm.text.startswith("the first accepted event is of 1970-01-21 06:28:48Z; numbers")
 
 
 def test_times_more_than_a_year_ahead_are_said_and_never_hold() -> None:
-    year = RunFigures(9, first_us=JULY, last_us=JULY + 366 * DAY, arrival_us=JULY)
-    more = RunFigures(9, first_us=JULY, last_us=JULY + 366 * DAY + 1, arrival_us=JULY)
+    year = RunFigures(9, times=Range(JULY, JULY + 366 * DAY), arrival_us=JULY)
+    more = RunFigures(9, times=Range(JULY, JULY + 366 * DAY + 1), arrival_us=JULY)
     strict = Alarms(quarantined=0, lost_values=0, max_age_us=DAY, rows_factor=1)
     assert (names(year, strict), names(more, strict)) == ([], [("ahead", False)])
 
@@ -165,7 +167,7 @@ def test_figures_are_gathered_from_batches_and_counts() -> None:
     done = [LedgerEntry(DONE, counts=each) for each in times]
     counts = {"read": 8, "quarantined": 2, "null(delay)": 1}
     found = gather_figures(done, counts, 7, (1, 2))
-    assert found == RunFigures(8, 2, {"delay": 1}, 3, 9, 7, (1, 2))
+    assert found == RunFigures(8, 2, {"delay": 1}, Range(3, 9), 7, (1, 2))
 
 
 def test_alarms_of_all_runs_are_those_of_each() -> None:
