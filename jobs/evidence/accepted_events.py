@@ -19,10 +19,11 @@ from pyspark.sql import types as T
 from jobs.foreign_errors.source_errors import is_version_gone
 from jobs.microbatch.admission import add_event_time
 from jobs.microbatch.context import RunContext, context_after
+from jobs.microbatch.refused_rows import read_refused_tables, with_digest
 from jobs.microbatch.source_changes import conform_rows, select_near
-from windowing.admit.digest import digest_of, with_row_digest
+from windowing.admit.digest import with_row_digest
 from windowing.admit.erased import without_erased
-from windowing.admit.outcomes import PARTIAL, REFUSED
+from windowing.admit.outcomes import PARTIAL
 from windowing.columns import DIGEST, TIME, kept_name, own_name
 from windowing.grid.range import Range
 from windowing.grid.zone import moment
@@ -272,11 +273,8 @@ def _weigh_refused(batch: RunContext, subject: Subject) -> Iterator[DataFrame]:
 
     -> [__place, __digest, __t (null), __id (null), __weight]
     """
-    schema = source.schema(batch.spark, batch.pipeline)
-    earlier = source.earlier_types(batch.spark, batch.pipeline)
-    for _, rows in _read_refused(batch):
-        of_run = rows.where(F.col("run") == batch.stamp.run)
-        digested = of_run.withColumn(DIGEST, digest_of(of_run, schema, earlier))
+    for rows in read_refused_tables(batch).values():
+        digested = with_digest(batch, rows.where(F.col("run") == batch.stamp.run))
         placed = digested.crossJoin(F.broadcast(_list_places(batch.spark, subject)))
         missed = placed.where((F.col("outcome") != PARTIAL) | _missed(placed, subject.window))
         yield missed.select(
@@ -286,13 +284,6 @@ def _weigh_refused(batch: RunContext, subject: Subject) -> Iterator[DataFrame]:
             F.lit(None).cast("string").alias(_ID),
             F.lit(-1).alias(_WEIGHT),
         )
-
-
-def _read_refused(batch: RunContext) -> Iterator[tuple[str, DataFrame]]:
-    for table in REFUSED:
-        rows = batch.find_rows(table)
-        if rows is not None:
-            yield table, rows
 
 
 def _missed(refused: DataFrame, window: Window) -> Column:
@@ -317,7 +308,7 @@ def _find_resolved(
         return Untold("the source may change rows, so not every row of a backfill was refused")
     batch = replace(context_after(spark, pipeline, past), erased=past.erasures)
     found = []
-    for table, rows in _read_refused(batch):
+    for table, rows in read_refused_tables(batch).items():
         of_backfill = rows.where(F.col("resolved_by") == resolved.label)
         its = _join_places(of_backfill, subject, kept_name)
         if table == "_late":

@@ -17,15 +17,14 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from jobs.microbatch.context import RunContext
+from jobs.microbatch.refused_rows import read_refused_tables, with_digest
 from jobs.recompute.swap import replace_range
 from jobs.recompute.time_range import TimeRange
 from windowing.admit.again import INSIDE, LIVE
-from windowing.admit.digest import digest_of
 from windowing.admit.outcomes import PARTIAL, REFUSED
 from windowing.columns import DIGEST
 from windowing.grid.frame import between
 from windowing.rows import column_named, is_true
-from windowing.source import table as source
 from windowing.storage import delta
 from windowing.storage.pinned_rows import pin_rows
 
@@ -35,7 +34,7 @@ QUARANTINE = "_quarantine"
 def refused_digests(batch: RunContext, tables: Iterable[str] = tuple(REFUSED)) -> DataFrame:
     """The digests of rows that were refused and are not resolved, one for each row."""
     found = []
-    for rows in _read_refused_tables(batch, tables).values():
+    for rows in read_refused_tables(batch, tables).values():
         found.append(with_digest(batch, rows.where(_is_open())).select(DIGEST))
     if not found:
         return delta.rows(batch.spark, [], f"{DIGEST} bigint")
@@ -56,19 +55,9 @@ def partly_late(batch: RunContext) -> DataFrame:
     return with_digest(batch, rows).select(DIGEST, "missed", "watermark")
 
 
-def with_digest(batch: RunContext, refused: DataFrame) -> DataFrame:
-    """Refused rows with the digest that the source row had.
-
-    refused -> refused + [__digest]
-    """
-    schema = source.schema(batch.spark, batch.pipeline)
-    earlier = source.earlier_types(batch.spark, batch.pipeline)
-    return refused.withColumn(DIGEST, digest_of(refused, schema, earlier))
-
-
 def refused_after(batch: RunContext, run: int, chunk: TimeRange) -> bool:
     """Whether a run after `run` refused a row with an event time in the chunk."""
-    for stored in _read_refused_tables(batch).values():
+    for stored in read_refused_tables(batch).values():
         refused = between(stored, "event_time", chunk.start_us, chunk.end_us)
         if not refused.where(F.col("run") > run).isEmpty():
             return True
@@ -84,7 +73,7 @@ def resolve_refused_rows(
     row that a changing source contains no more is resolved too. So is every partly late row,
     because it misses no window any more.
     """
-    stored = _read_refused_tables(batch)
+    stored = read_refused_tables(batch)
     refused = {
         table: _checkpoint_refused_in(batch, table_rows, chunk)
         for table, table_rows in stored.items()
@@ -100,14 +89,6 @@ def resolve_refused_rows(
         kept = marked.select(*(column_named(c) for c in stored[table].columns))
         replace_range(batch, table, pin_rows(kept), "event_time", chunk)
         in_earlier_tables.append(open_rows[table])
-
-
-def _read_refused_tables(
-    batch: RunContext, tables: Iterable[str] = tuple(REFUSED)
-) -> dict[str, DataFrame]:
-    """The tables of refused rows that exist, by name."""
-    found = {table: batch.find_rows(table) for table in tables}
-    return {table: rows for table, rows in found.items() if rows is not None}
 
 
 def _mark_resolved(
