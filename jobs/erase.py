@@ -20,7 +20,7 @@ from jobs.maintenance.erasure import (
     delete_rows,
     rewrite_marked_files,
 )
-from jobs.maintenance.subject import Subject, compute_erasure, read_key, read_value
+from jobs.maintenance.subject import compute_erasure, read_subject
 from jobs.microbatch.context import RunContext, context_after
 from jobs.publication.editions import drop_outdated_of_left, list_published
 from jobs.publish import repoint_published
@@ -35,7 +35,14 @@ from windowing.admit.erased import only_erased
 from windowing.crash import crashpoint
 from windowing.errors import UsageError
 from windowing.grid.zone import moment
-from windowing.ledger.erased import Erasure, Erasures, note_erased, note_lifted, read_erased
+from windowing.ledger.erased import (
+    Erasing,
+    Erasure,
+    Erasures,
+    note_erased,
+    note_lifted,
+    read_erased,
+)
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import (
     ERASE_DONE,
@@ -98,54 +105,28 @@ class Lifted:
 
 
 @in_exact_session
-def erase(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Erased:
-    """Deletes every row of `key` and the files that contained one, and keeps its rows out.
+def erase(spark: SparkSession, pipeline: Pipeline, asked: Erasing) -> Erased:
+    """Deletes every row of a key and the files that contained one, and keeps its rows out.
 
-    `key` has a value as text for each key column. From the intent on no run, backfill or change of
-    the spec accepts a row of the key, wherever this is interrupted; repeating it, also with another
-    key or value, finishes it. Older versions can't be read afterwards, except where the newest
-    version of a table needs all files there are. The source is not changed. The ledger records a
-    salted digest of the key. Before the first run nothing is deleted, and the key is kept out of
-    all runs.
+    Of a key a value is `asked` for each of its columns. From the intent on no run, backfill or
+    change of the spec accepts a row of the key, wherever this is interrupted; repeating it, also
+    with another key or value, finishes it. Older versions can't be read afterwards, except where
+    the newest version of a table needs all files there are. The source is not changed. The ledger
+    records a salted digest of the key. Before the first run nothing is deleted, and the key is kept
+    out of all runs.
+
+    Of a value in another column of the source, stored or computed, all tables are made as if no
+    event with it had been accepted. Refused rows and event ids are deleted. State and outputs are
+    rebuilt from the source without the rows; every other event counts as it was admitted, and the
+    watermark stays where it is. All else is as for a key.
 
     Raises UsageError where a key column is missing, where a text does not name exactly one value of
     its column, or where an older run than the newest is published, TidemarkError where files are
-    left because of a clock, and Busy and StateRefused as `run` does.
+    left because of a clock, and Busy and StateRefused as `run` does. For a value also UsageError
+    where events happen when they arrive or a change of the source was left out, and StateRefused
+    where the source can't be read as it was read last; nothing is written then.
     """
-    return _erase_subject(spark, pipeline, read_key(spark, pipeline, key))
-
-
-@in_exact_session
-def erase_where(spark: SparkSession, pipeline: Pipeline, column: str, value: str) -> Erased:
-    """Makes all tables as if no event with `value` in `column` had been accepted, and keeps it out.
-
-    `column` is one of the source, stored or computed, and `value` a text. Refused rows and event
-    ids are deleted. State and outputs are rebuilt from the source without the rows; every other
-    event counts as it was admitted, and the watermark stays where it is. All else is as by `erase`.
-
-    Raises as `erase` does, UsageError where events happen when they arrive or a change of the
-    source was left out, and StateRefused where the source can't be read as it was read last.
-    Nothing is written then.
-    """
-    return _erase_subject(spark, pipeline, read_value(spark, pipeline, column, value))
-
-
-@in_exact_session
-def lift_erasure(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Lifted:
-    """Rows of `key` count again: those that are read from now on, and others after a backfill.
-
-    Nothing else changes. Raises as `erase` does, and UsageError while an erase is interrupted.
-    """
-    return _lift_subject(spark, pipeline, read_key(spark, pipeline, key))
-
-
-@in_exact_session
-def lift_where(spark: SparkSession, pipeline: Pipeline, column: str, value: str) -> Lifted:
-    """The same for the rows with `value` in `column`."""
-    return _lift_subject(spark, pipeline, read_value(spark, pipeline, column, value))
-
-
-def _erase_subject(spark: SparkSession, pipeline: Pipeline, subject: Subject) -> Erased:
+    subject = read_subject(spark, pipeline, asked)
     with lock.writer(spark, pipeline):
         past = finish_all(spark, pipeline)
         drop_leftover_copy(spark, pipeline)
@@ -175,7 +156,13 @@ def _erase_subject(spark: SparkSession, pipeline: Pipeline, subject: Subject) ->
         return replace(found, source_rows=source_rows, resumed=bool(interrupted), unknown=unknown)
 
 
-def _lift_subject(spark: SparkSession, pipeline: Pipeline, subject: Subject) -> Lifted:
+@in_exact_session
+def lift_erasure(spark: SparkSession, pipeline: Pipeline, asked: Erasing) -> Lifted:
+    """Rows of a key or value count again: those read from now on, and others after a backfill.
+
+    Nothing else changes. Raises as `erase` does, and UsageError while an erase is interrupted.
+    """
+    subject = read_subject(spark, pipeline, asked)
     with lock.writer(spark, pipeline):
         past = finish_all(spark, pipeline)
         if past.open_erasures:

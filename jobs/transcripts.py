@@ -13,7 +13,7 @@ from pyspark.sql import types as T
 
 from jobs.backfill import backfill
 from jobs.diagnosis.diagnose import prepare_run
-from jobs.erase import erase, erase_where
+from jobs.erase import erase
 from jobs.microbatch.stream import Run
 from jobs.read import newest_by
 from windowing.admit.outcomes import REFUSED
@@ -30,7 +30,7 @@ from windowing.rows import column_named
 from windowing.storage import delta, delta_log, own_tables
 from windowing.storage.kept_open import has_commit
 from windowing.storage.table_properties import CHANGE_FEED
-from windowing.transcripts.document import WATERMARK, Erasing, Step
+from windowing.transcripts.document import WATERMARK, Step
 from windowing.transcripts.load import FINALITY, Play
 
 _WITH_FEED = {CHANGE_FEED: "true"}
@@ -140,13 +140,6 @@ class Stage:
         self.schema = ", ".join(f"`{name}` {kind}" for name, kind in play.columns.items())
         own_tables.create(spark, source.table, delta.parse_columns(self.schema), _WITH_FEED)
 
-    def _erase(self, erasing: Erasing) -> None:
-        column, values = erasing.column, erasing.values
-        if column is None:
-            erase(self.spark, self.pipeline, values)
-        else:
-            erase_where(self.spark, self.pipeline, column, values[column])
-
     def take(self, n: int) -> None:
         """Plays step `n`, counted from 0: one run, one backfill or one erasure."""
         step = self.play.transcript.steps[n]
@@ -155,7 +148,7 @@ class Stage:
             backfill(self.spark, self.pipeline, *step.backfill)
             return
         if step.erase is not None:
-            self._erase(step.erase)
+            erase(self.spark, self.pipeline, step.erase)
             return
         if rows:
             own_tables.append_values(self.spark, self.pipeline.source.table, rows, self.schema)

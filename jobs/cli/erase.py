@@ -11,12 +11,11 @@ from jobs.cli.options import common, key_option, keys_of
 from jobs.cli.spark import open_to_write
 from jobs.console import Printer
 from windowing.errors import UsageError
+from windowing.ledger.erased import Erasing
 from windowing.report.text import count
 from windowing.spec.words import join_names, quote_value
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from jobs.erase import Erased, Lifted
     from windowing.spec.pipeline import Pipeline
 
@@ -50,9 +49,8 @@ def erase(
     source still has, or gets, are counted as erased and stored nowhere: by runs, backfills and
     changes of the spec. The source itself is not changed. Rerun the command if it was interrupted.
     """
-    condition = _read_condition(pipeline, keys, conditions)
-    key = {} if condition else _read_key(pipeline, keys)
-    what = "value" if condition else "key"
+    asked = _read_asked(pipeline, keys, conditions)
+    what = "key" if asked.column is None else "value"
     if not lift and not yes:
         confirm(
             f"erase would delete all rows of one {what} and every older version of all tables",
@@ -61,13 +59,17 @@ def erase(
     from jobs.sessions.profiles import FULL, choose_for_tables
 
     # What is rebuilt from the source may be much more than the tables contain.
-    session = open_to_write(pipeline, FULL if condition else choose_for_tables(pipeline))
+    profile = choose_for_tables(pipeline) if asked.column is None else FULL
+    session = open_to_write(pipeline, profile)
+    from jobs.erase import erase as erase_rows
+    from jobs.erase import lift_erasure
+
     if lift:
-        lifted = _lift(session, pipeline, key, condition)
+        lifted = lift_erasure(session, pipeline, asked)
         printer.line(_describe_lifted(pipeline, what, lifted))
         printer.finish({"pipeline": pipeline.name, **lifted.as_json()})
         return
-    done = _erase(session, pipeline, key, condition)
+    done = erase_rows(session, pipeline, asked)
     rows = [[table, n] for table, n in done.rows.items()]
     printer.table(["table", "rows deleted"], rows, pipeline.name)
     if done.windows:
@@ -77,40 +79,12 @@ def erase(
     printer.finish({"pipeline": pipeline.name, **done.as_json()})
 
 
-def _erase(
-    session: "SparkSession",
-    pipeline: "Pipeline",
-    key: Mapping[str, str],
-    condition: tuple[str, str] | None,
-) -> "Erased":
-    """Erases the value of the condition, or else the key."""
-    from jobs.erase import erase, erase_where
-
-    if condition is None:
-        return erase(session, pipeline, key)
-    return erase_where(session, pipeline, *condition)
-
-
-def _lift(
-    session: "SparkSession",
-    pipeline: "Pipeline",
-    key: Mapping[str, str],
-    condition: tuple[str, str] | None,
-) -> "Lifted":
-    """Lifts the erasure of the value of the condition, or else of the key."""
-    from jobs.erase import lift_erasure, lift_where
-
-    if condition is None:
-        return lift_erasure(session, pipeline, key)
-    return lift_where(session, pipeline, *condition)
-
-
-def _read_condition(
+def _read_asked(
     pipeline: "Pipeline", keys: tuple[str, ...], conditions: tuple[str, ...]
-) -> tuple[str, str] | None:
-    """The column and the value of --where; None where a key is given instead."""
+) -> Erasing:
+    """The column and the value of --where; the key where that is given instead."""
     if not conditions:
-        return None
+        return Erasing(_read_key(pipeline, keys))
     column, equals, value = conditions[0].partition("=")
     if keys or len(conditions) > 1:
         raise UsageError(
@@ -119,7 +93,7 @@ def _read_condition(
         )
     if not equals:
         raise UsageError(f"--where {quote_value(column)} names no value; write COLUMN=VALUE")
-    return column, value
+    return Erasing({column: value}, column)
 
 
 def _read_key(pipeline: "Pipeline", keys: tuple[str, ...]) -> Mapping[str, str]:

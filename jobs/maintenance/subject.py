@@ -1,6 +1,6 @@
 """What is erased: a key, or a value of another column, read from the texts that a user gives."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import Column, SparkSession
@@ -9,7 +9,7 @@ from pyspark.sql import types as T
 from jobs.diagnosis.diagnose import source_problems
 from windowing.admit.erased import digest_values
 from windowing.errors import UsageError
-from windowing.ledger.erased import Erasure
+from windowing.ledger.erased import Erasing, Erasure
 from windowing.ledger.table import read_history
 from windowing.source import table as source
 from windowing.source.table import KEY_TYPES, literal
@@ -25,40 +25,47 @@ class Subject:
     column: str | None = None
 
 
-def read_key(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Subject:
-    """The texts of `key` as values of the source's columns. Nothing is written.
+def read_subject(spark: SparkSession, pipeline: Pipeline, asked: Erasing) -> Subject:
+    """The texts of what is `asked` as values of the source's columns. Nothing is written.
 
-    Raises UsageError where a column is missing or is none of the key's, and the error of a run
-    where the source is not the one that was read.
+    Raises UsageError where a column of the key is missing, where a column is none of the key's or
+    has no values that can be erased, or where a text is none of them, and the error of a run where
+    the source is not the one that was read.
     """
-    missing = [column for column in pipeline.source.key if column not in key]
+    if asked.column is None:
+        _check_key(pipeline, asked.values)
+    elif pipeline.source.key == (asked.column,):
+        raise UsageError(
+            f"--where: {asked.column!r} is the key of {pipeline.name}; give --key instead"
+        )
+    types = _read_types(spark, pipeline)
+    if asked.column is not None:
+        _check_column(pipeline, types, asked.column)
+    option = "--key" if asked.column is None else "--where"
+    values = {}
+    for column, value in asked.values.items():
+        values[column] = (literal(spark, option, column, types[column], value), types[column])
+    return Subject(values, asked.column)
+
+
+def _check_key(pipeline: Pipeline, columns: Collection[str]) -> None:
+    """Raises UsageError unless these are the columns of the key."""
+    missing = [column for column in pipeline.source.key if column not in columns]
     if missing:
         raise UsageError(
             f"--key: erase needs a value for every key column of {pipeline.name}; "
             f"{join_names(missing)} is missing"
         )
-    unknown = [column for column in key if column not in pipeline.source.key]
+    unknown = [column for column in columns if column not in pipeline.source.key]
     if unknown:
         raise UsageError(
             f"--key: {join_names(unknown)} is no key column of {pipeline.name}; "
             f"it has {join_names(pipeline.source.key)}"
         )
-    types = _read_types(spark, pipeline)
-    values = {}
-    for column, value in key.items():
-        values[column] = (literal(spark, "--key", column, types[column], value), types[column])
-    return Subject(values)
 
 
-def read_value(spark: SparkSession, pipeline: Pipeline, column: str, value: str) -> Subject:
-    """The text `value` as a value of a column of the source. Nothing is written.
-
-    Raises UsageError where it is none, or the column has no values that can be erased, and the
-    error of a run where the source is not the one that was read.
-    """
-    if pipeline.source.key == (column,):
-        raise UsageError(f"--where: {column!r} is the key of {pipeline.name}; give --key instead")
-    types = _read_types(spark, pipeline)
+def _check_column(pipeline: Pipeline, types: Mapping[str, T.DataType], column: str) -> None:
+    """Raises UsageError unless the source has the column, and its values can be erased."""
     if column not in types:
         raise UsageError(
             f"--where: the source of {pipeline.name} has no column {column!r}; "
@@ -71,7 +78,6 @@ def read_value(spark: SparkSession, pipeline: Pipeline, column: str, value: str)
             f"--where: {column!r} is of type {kind.simpleString()}, whose values can't be erased; "
             f"allowed are {allowed}"
         )
-    return Subject({column: (literal(spark, "--where", column, kind, value), kind)}, column)
 
 
 def _read_types(spark: SparkSession, pipeline: Pipeline) -> Mapping[str, T.DataType]:

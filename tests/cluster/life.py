@@ -40,6 +40,7 @@ from tests.support.pipeline_under_test import ARRIVAL, FAR, Lab
 from tests.support.published_readers import Row, read_by_each, to_rows
 from tests.support.random_schedules import BASE, DAY, HOUR, MINUTE, NEW_YORK, event
 from tests.support.stored_rows import read_stored
+from windowing.ledger.erased import Erasing
 from windowing.location import Location
 from windowing.merge.rule import REVISIONS, published_name
 from windowing.revisions.table import CHANGE, KEPT, OUTPUT, SINCE, VERSION
@@ -120,7 +121,7 @@ def live(lab: Lab) -> None:
     lab.run(third, ARRIVAL)
     lab.maintain()
     lab.check()
-    erase(lab.spark, lab.pipeline, {"key": "c"})
+    erase(lab.spark, lab.pipeline, Erasing({"key": "c"}))
     lab.truth.erase("c")
     assert validate(lab.spark, lab.pipeline).passed
     publish(lab.pipeline)

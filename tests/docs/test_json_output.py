@@ -432,7 +432,7 @@ CASES = {
     ),
     "erase": (
         Case("erase SPEC --key EWR --yes", {"jobs.erase.erase": Erased({"hourly": 3})}),
-        Case("erase SPEC --where delay=7 --yes", {"jobs.erase.erase_where": ERASED}),
+        Case("erase SPEC --where delay=7 --yes", {"jobs.erase.erase": ERASED}),
     ),
     "erase --lift": (
         Case("erase SPEC --key EWR --lift", {"jobs.erase.lift_erasure": Lifted(lifted=True)}),

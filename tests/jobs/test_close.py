@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from jobs.cli.main import main
 from jobs.close import close_period, reopen_period
 from jobs.doctor import diagnose
-from jobs.erase import erase, erase_where
+from jobs.erase import erase
 from jobs.evidence.accepted_events import AcceptedEvents
 from jobs.maintain import maintain
 from jobs.publish import publish
@@ -28,6 +28,7 @@ from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
 from windowing.closed.rule import restated_name
 from windowing.errors import ExpectationsFailed, StateRefused, UsageError
 from windowing.grid.zone import micros, moment
+from windowing.ledger.erased import Erasing
 from windowing.ledger.rule import PERIOD_CLOSED, PERIOD_INTENT
 from windowing.ledger.table import read_history
 from windowing.merge import table as outputs
@@ -294,8 +295,8 @@ def test_an_erased_key_is_erased_from_frozen_and_restated_rows(closed: ClosedLab
     lab = closed.lab
     lab.run([at(20), at(30, "b")])
     with pytest.raises(UsageError, match="reopen"):
-        erase_where(lab.spark, lab.pipeline, "value", "1")
-    erase(lab.spark, lab.pipeline, {"key": "b"})
+        erase(lab.spark, lab.pipeline, Erasing({"value": "1"}, "value"))
+    erase(lab.spark, lab.pipeline, Erasing({"key": "b"}))
     for name in ("hourly", restated_name("hourly"), "visits", restated_name("visits")):
         keys = delta.read(lab.spark, lab.pipeline.table(name)).select("key").distinct().collect()
         assert [row["key"] for row in keys] == ["a"], name

@@ -29,6 +29,7 @@ from tests.support.stored_rows import list_stored
 from windowing.crash import armed
 from windowing.errors import TidemarkError, UsageError
 from windowing.grid.zone import micros, moment
+from windowing.ledger.erased import Erasing
 from windowing.ledger.rule import ERASE_INTENT, ERASE_LIST, LedgerEntry
 from windowing.ledger.table import read_history, record_entries
 from windowing.report.facts import Facts
@@ -128,7 +129,7 @@ def check_erasure(life: Life, erase_canary: Callable[[], None]) -> None:
     erase_canary()
     again = Crasher("erase.vacuumed", nth=0)
     with armed(again):
-        assert not erase(lab.spark, lab.pipeline, {"key": CANARY}).resumed
+        assert not erase(lab.spark, lab.pipeline, Erasing({"key": CANARY})).resumed
     assert again.seen == 0, "tables that hold nothing of their past are left as they are"
     life.forget()
     without_canary(life)
@@ -146,7 +147,7 @@ def shown_by_report(life: Life) -> Facts:
 def interrupt_erasure(life: Life, place: str) -> None:
     """An erasure of the canary that ends at `place`."""
     lab = life.lab
-    ends_at(Crasher(place), lambda: erase(lab.spark, lab.pipeline, {"key": CANARY}))
+    ends_at(Crasher(place), lambda: erase(lab.spark, lab.pipeline, Erasing({"key": CANARY})))
 
 
 @pytest.mark.slow
@@ -208,10 +209,10 @@ def test_an_erasure_is_open_as_long_as_files_are_newer_than_the_clock(
     os.utime(file, (now, now + 86_400))
     for _ in range(2):
         with pytest.raises(TidemarkError, match=r"^lab: 1 file of hourly may still contain what "):
-            erase(spark, lab.pipeline, {"key": "b"})
+            erase(spark, lab.pipeline, Erasing({"key": "b"}))
         assert read_history(lab.pipeline).open_erasure is not None
     os.utime(file, (now, now))
-    assert erase(spark, lab.pipeline, {"key": "b"}).resumed
+    assert erase(spark, lab.pipeline, Erasing({"key": "b"})).resumed
     assert not file.exists()
     assert others.exists(), "VACUUM passes over it"
     assert read_history(lab.pipeline).open_erasure is None
@@ -244,7 +245,7 @@ def test_a_backfill_leaves_the_key_out(spark: SparkSession, tmp_path: Path) -> N
     """The source has seven rows of it with a time in the range, and a run was after the erasure."""
     life = lived(spark, tmp_path)
     lab = life.lab
-    erase(lab.spark, lab.pipeline, {"key": CANARY})
+    erase(lab.spark, lab.pipeline, Erasing({"key": CANARY}))
     lab.land([Event("a", BASE + 210 * MINUTE, 1, "later")])
     lab.go(ARRIVAL)
     start, end = moment(BASE - 60 * MINUTE), moment(BASE + 800 * MINUTE)
@@ -283,7 +284,7 @@ def test_readers_that_see_an_older_run_come_first(life: Life) -> None:
         UsageError,
         match="the published run 2 is not the newest, so erase would delete .*`tidemark publish`",
     ):
-        erase(life.lab.spark, life.lab.pipeline, {"key": CANARY})
+        erase(life.lab.spark, life.lab.pipeline, Erasing({"key": CANARY}))
 
 
 @pytest.mark.deep
@@ -302,7 +303,7 @@ def test_a_run_that_came_between_is_published_before_an_erasure_is_finished(life
     lab.go()
     before = counts_of_readers(lab)
     with pytest.raises(UsageError, match=f"the published run {published} is not the newest"):
-        erase(lab.spark, lab.pipeline, {"key": CANARY})
+        erase(lab.spark, lab.pipeline, Erasing({"key": CANARY}))
     assert counts_of_readers(lab) == before
     assert validate(lab.spark, lab.pipeline).passed, (
         "although the ledger still counts what is erased in part"
@@ -313,11 +314,11 @@ def test_a_run_that_came_between_is_published_before_an_erasure_is_finished(life
     publish(lab.pipeline)
     before = counts_of_readers(lab)
     with pytest.raises(UsageError, match=f"the published run {published + 1} is not the newest"):
-        erase(lab.spark, lab.pipeline, {"key": CANARY})
+        erase(lab.spark, lab.pipeline, Erasing({"key": CANARY}))
     assert counts_of_readers(lab) == before
     validate(lab.spark, lab.pipeline)
     publish(lab.pipeline)
-    assert erase(lab.spark, lab.pipeline, {"key": CANARY}).resumed
+    assert erase(lab.spark, lab.pipeline, Erasing({"key": CANARY})).resumed
     without_canary(life)
 
 
@@ -354,13 +355,13 @@ def test_a_key_that_comes_again_where_state_is_gone_is_erased_again(
     shows: tuple[str, ...], spark: SparkSession, tmp_path: Path
 ) -> None:
     lab = lab_without_old_panes(spark, tmp_path, shows)
-    erase(spark, lab.pipeline, {"key": "b"})
+    erase(spark, lab.pipeline, Erasing({"key": "b"}))
     check_total(lab, 2)
-    lift_erasure(spark, lab.pipeline, {"key": "b"})
+    lift_erasure(spark, lab.pipeline, Erasing({"key": "b"}))
     lab.land([Event("b", BASE + FIVE_DAYS + MINUTE, 1)])
     lab.go()
     check_total(lab, 3)
-    erase(spark, lab.pipeline, {"key": "b"})
+    erase(spark, lab.pipeline, Erasing({"key": "b"}))
     check_total(lab, 2)
     assert {place[0] for place in lab.table("hourly")} == {"a", "c"}
 
@@ -373,8 +374,8 @@ def test_a_rebuild_counts_no_copy_of_what_was_erased_once(
     lab = Lab(spark, tmp_path, (hourly,), shows=("n",))
     lab.run([Event("a", BASE, 1, "a"), Event("b", BASE, 1, "b")])
     lab.run([Event("b", BASE, 1, "b", 1)])
-    erase(spark, lab.pipeline, {"key": "b"})
-    lift_erasure(spark, lab.pipeline, {"key": "b"})
+    erase(spark, lab.pipeline, Erasing({"key": "b"}))
+    lift_erasure(spark, lab.pipeline, Erasing({"key": "b"}))
     lab.respecify((hourly, daily))
     lab.go()
     assert [place[0] for place in lab.table("hourly")] == ["a"]
@@ -398,10 +399,10 @@ def test_what_comes_while_an_erasure_is_interrupted_counts_nowhere(
     place: str, nth: int, spark: SparkSession, tmp_path: Path
 ) -> None:
     lab = lab_without_old_panes(spark, tmp_path)
-    ends_at(Crasher(place, nth), lambda: erase(spark, lab.pipeline, {"key": "b"}))
+    ends_at(Crasher(place, nth), lambda: erase(spark, lab.pipeline, Erasing({"key": "b"})))
     lab.land([Event("b", BASE + FIVE_DAYS + MINUTE, 1)])
     assert lab.go().erased == 1
-    assert erase(spark, lab.pipeline, {"key": "b"}).resumed
+    assert erase(spark, lab.pipeline, Erasing({"key": "b"})).resumed
     check_total(lab, 2)
     assert {place[0] for place in lab.table("hourly")} == {"a", "c"}
 
@@ -412,12 +413,12 @@ def test_an_erasure_is_finished_by_that_of_another_key(
     place: str, nth: int, spark: SparkSession, tmp_path: Path
 ) -> None:
     lab = lab_without_old_panes(spark, tmp_path)
-    ends_at(Crasher(place, nth), lambda: erase(spark, lab.pipeline, {"key": "b"}))
-    done = erase(spark, lab.pipeline, {"key": "a"})
+    ends_at(Crasher(place, nth), lambda: erase(spark, lab.pipeline, Erasing({"key": "b"})))
+    done = erase(spark, lab.pipeline, Erasing({"key": "a"}))
     assert done.resumed and not done.unknown
     check_total(lab, 1)
     assert {place[0] for place in lab.table("hourly")} == {"c"}
-    again = erase(spark, lab.pipeline, {"key": "b"})
+    again = erase(spark, lab.pipeline, Erasing({"key": "b"}))
     assert not again.resumed and not any(again.rows.values())
     check_total(lab, 1)
 
@@ -432,10 +433,10 @@ def test_an_erasure_that_an_earlier_release_began_is_finished(
     past = read_history(lab.pipeline)
     begun = LedgerEntry(ERASE_INTENT, run=past.last_run, at=past.last_arrival)
     record_entries(lab.pipeline, past, [begun])
-    done = erase(spark, lab.pipeline, {"key": "a"})
+    done = erase(spark, lab.pipeline, Erasing({"key": "a"}))
     assert done.resumed and done.unknown
     check_total(lab, 4)
-    assert erase(spark, lab.pipeline, {"key": "b"}).rows["hourly"] == 1
+    assert erase(spark, lab.pipeline, Erasing({"key": "b"})).rows["hourly"] == 1
     check_total(lab, 1)
 
 
@@ -443,8 +444,8 @@ def test_an_erasure_that_an_earlier_release_began_is_finished(
 def test_a_key_is_erased_before_anything_is_read(spark: SparkSession, tmp_path: Path) -> None:
     lab = Lab(spark, tmp_path, WINDOWS[:1], shows=("n",))
     lab.land([Event("a", BASE, 1, "x"), Event("b", BASE, 1, "y")])
-    ends_at(Crasher("erase.listed"), lambda: erase(spark, lab.pipeline, {"key": "b"}))
-    assert not erase(spark, lab.pipeline, {"key": "b"}).rows
+    ends_at(Crasher("erase.listed"), lambda: erase(spark, lab.pipeline, Erasing({"key": "b"})))
+    assert not erase(spark, lab.pipeline, Erasing({"key": "b"})).rows
     assert [entry.step for entry in read_history(lab.pipeline).entries] == [ERASE_LIST]
     report = lab.go()
     assert (report.accepted, report.erased) == (1, 1)
@@ -456,11 +457,11 @@ def test_no_erasure_is_lifted_while_one_is_interrupted(spark: SparkSession, tmp_
     lab = Lab(spark, tmp_path, WINDOWS[:1], shows=("n",))
     lab.land([Event("a", BASE, 1, "x"), Event("b", BASE, 1, "y")])
     lab.go()
-    ends_at(Crasher("erase.intended"), lambda: erase(spark, lab.pipeline, {"key": "b"}))
+    ends_at(Crasher("erase.intended"), lambda: erase(spark, lab.pipeline, Erasing({"key": "b"})))
     with pytest.raises(UsageError, match="an erase was interrupted"):
-        lift_erasure(spark, lab.pipeline, {"key": "b"})
-    erase(spark, lab.pipeline, {"key": "b"})
-    assert lift_erasure(spark, lab.pipeline, {"key": "b"}).lifted
+        lift_erasure(spark, lab.pipeline, Erasing({"key": "b"}))
+    erase(spark, lab.pipeline, Erasing({"key": "b"}))
+    assert lift_erasure(spark, lab.pipeline, Erasing({"key": "b"})).lifted
 
 
 @pytest.mark.deep
@@ -468,9 +469,9 @@ def test_what_expires_while_an_erasure_is_interrupted_is_not_erased(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     lab = lab_with_old_events(spark, tmp_path)
-    ends_at(Crasher("erase.intended"), lambda: erase(spark, lab.pipeline, {"key": "a"}))
+    ends_at(Crasher("erase.intended"), lambda: erase(spark, lab.pipeline, Erasing({"key": "a"})))
     maintain(spark, lab.pipeline)
-    erase(spark, lab.pipeline, {"key": "a"})
+    erase(spark, lab.pipeline, Erasing({"key": "a"}))
     check_total(lab, 4)
 
 
@@ -484,9 +485,9 @@ def test_a_key_that_can_be_none_is_refused_before_an_erasure_is_recorded(
     lab.go()
     before = read_history(lab.pipeline).entries
     with pytest.raises(UsageError, match="'abc' is not a value of 'key', which is of type int"):
-        erase(spark, lab.pipeline, {"key": "abc"})
+        erase(spark, lab.pipeline, Erasing({"key": "abc"}))
     assert read_history(lab.pipeline).entries == before
-    assert erase(spark, lab.pipeline, {"key": "7"}).rows["hourly"] == 1
+    assert erase(spark, lab.pipeline, Erasing({"key": "7"})).rows["hourly"] == 1
     assert {place[0] for place in lab.table("hourly")} == {8}
 
 
@@ -499,7 +500,7 @@ def test_an_event_id_that_another_key_has_was_accepted_and_stays(
     assert lab.go().accepted == 2
     lab.land([Event("b", BASE, 1, "of a"), Event("a", BASE, 1, "of b")])
     assert lab.go().duplicate == 2
-    assert erase(spark, lab.pipeline, {"key": "b"}).rows["_seen"] == 1
+    assert erase(spark, lab.pipeline, Erasing({"key": "b"})).rows["_seen"] == 1
     lab.land([Event("a", BASE, 1, "of a"), Event("b", BASE, 1, "of b")])
     lab.land([Event("a", BASE, 1, "of b")])
     report = lab.go()

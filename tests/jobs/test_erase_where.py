@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.backfill import backfill
-from jobs.erase import erase, erase_where, lift_where
+from jobs.erase import erase, lift_erasure
 from jobs.publish import publish
 from jobs.read import read
 from jobs.run import follow_rewrites, run
@@ -29,6 +29,7 @@ from tests.support.session_settings import setting_changed
 from tests.support.stored_rows import list_stored
 from windowing.errors import StateRefused, UsageError
 from windowing.grid.zone import moment
+from windowing.ledger.erased import Erasing
 from windowing.ledger.rule import ERASE_LIST
 from windowing.ledger.table import read_history
 from windowing.report.table import read_facts
@@ -65,7 +66,7 @@ class Shop(Lab):
     def erase_canary(self) -> None:
         """The canary is erased, in the oracle too."""
         self.truth.erase(MARK, "order")
-        erase_where(self.spark, self.pipeline, "customer", CANARY)
+        erase(self.spark, self.pipeline, Erasing({"customer": CANARY}, "customer"))
 
 
 def places(lab: Lab) -> list[str]:
@@ -140,7 +141,7 @@ def test_an_erasure_reports_what_it_rebuilds(spark: SparkSession, tmp_path: Path
     fresh = lab.land_of(CANARY, "a", ("c0", 3)) + lab.land_of(CANARY, "b", ("c1", 4))
     lab.run_over(fresh + lab.land_of(OTHER, "b", ("o0", 5)))
     lab.truth.erase(MARK, "order")
-    done = erase_where(spark, lab.pipeline, "customer", CANARY)
+    done = erase(spark, lab.pipeline, Erasing({"customer": CANARY}, "customer"))
     assert done.rows["_seen"] == 2 and not done.resumed and done.left_tables == ()
     assert done.as_json()["windows"] == {
         "hourly": {"inserted": 0, "updated": 1, "deleted": 1, "restated": 0}
@@ -265,9 +266,9 @@ def test_an_erasure_that_ends_anywhere_leads_to_the_same_end(
         publish(lab.pipeline)
     if comes == "erase of a key":
         lab.truth.erase("z")
-        erase(spark, lab.pipeline, {"key": "z"})
+        erase(spark, lab.pipeline, Erasing({"key": "z"}))
     else:
-        erase_where(spark, lab.pipeline, "customer", CANARY)
+        erase(spark, lab.pipeline, Erasing({"customer": CANARY}, "customer"))
     delta_log.forget_all(spark)
     lab.check()
     assert places(lab) == []
@@ -282,7 +283,7 @@ def test_a_value_is_erased_before_anything_is_read(spark: SparkSession, tmp_path
     lab = Shop(spark, tmp_path, WINDOWS[:1], shows=("n",))
     fresh = lab.land_of(CANARY, "a", ("c0", 3)) + lab.land_of(OTHER, "a", ("o0", 5))
     lab.erase_canary()
-    assert not erase_where(spark, lab.pipeline, "customer", CANARY).rows
+    assert not erase(spark, lab.pipeline, Erasing({"customer": CANARY}, "customer")).rows
     assert [entry.step for entry in read_history(lab.pipeline).entries] == [ERASE_LIST]
     assert lab.run_over(fresh).erased == 1
     lab.check()
@@ -299,7 +300,7 @@ def test_a_value_and_a_key_are_erased_by_their_own_digests(
     lab.check()
     assert {place[0] for place in lab.table("hourly")} == {CANARY}
     lab.truth.erase(CANARY)
-    erase(spark, lab.pipeline, {"key": CANARY})
+    erase(spark, lab.pipeline, Erasing({"key": CANARY}))
     assert lab.table("hourly") == {}
     lab.check()
 
@@ -316,7 +317,7 @@ def test_where_events_happen_when_they_arrive_only_a_key_can_be_erased(
     lab.go()
     before = read_history(lab.pipeline).entries
     with pytest.raises(UsageError, match="events happen when they arrive .* only a key can be"):
-        erase_where(spark, lab.pipeline, "customer", CANARY)
+        erase(spark, lab.pipeline, Erasing({"customer": CANARY}, "customer"))
     assert read_history(lab.pipeline).entries == before
 
 
@@ -333,7 +334,7 @@ def test_a_change_that_was_left_out_is_reprocessed_before(
     follow_rewrites(spark, lab.pipeline, moment(BASE), moment(until))
     before = read_history(lab.pipeline).entries
     with pytest.raises(UsageError, match="was left out, so windows can't be rebuilt .*backfill"):
-        erase_where(spark, lab.pipeline, "value", "10")
+        erase(spark, lab.pipeline, Erasing({"value": "10"}, "value"))
     spec = lab.spec()
     more = {"half": {"kind": "tumbling", "size": "30 minutes"}}
     grown = load_pipeline(spec | {"windows": spec["windows"] | more})
@@ -342,7 +343,7 @@ def test_a_change_that_was_left_out_is_reprocessed_before(
     assert read_history(lab.pipeline).entries == before
     backfill(spark, lab.pipeline, moment(BASE), moment(events[-1].t or 0))
     backfill(spark, lab.pipeline, moment(events[-1].t or 0), moment((events[-1].t or 0) + MINUTE))
-    erase_where(spark, lab.pipeline, "value", "10")
+    erase(spark, lab.pipeline, Erasing({"value": "10"}, "value"))
     lab.sql("delete from {} where value = 10")
     lab.holds_what_the_source_does()
 
@@ -359,13 +360,13 @@ def test_a_source_that_lacks_what_was_read_is_named_before_anything_is_changed(
         spark.sql(f"vacuum {table} retain 0 hours")
     before = read_history(lab.pipeline).entries
     with pytest.raises(StateRefused, match="SOURCE_VACUUMED: .*have been vacuumed"):
-        erase_where(spark, lab.pipeline, "customer", CANARY)
+        erase(spark, lab.pipeline, Erasing({"customer": CANARY}, "customer"))
     assert read_history(lab.pipeline).entries == before
     lab.check()
     lab.run_over(lab.land_of(OTHER, "a", ("o1", 6)))
     lab.erase_canary()
     lab.check()
-    lift_where(spark, lab.pipeline, "customer", CANARY)
+    lift_erasure(spark, lab.pipeline, Erasing({"customer": CANARY}, "customer"))
     lab.truth.lift(MARK, "order")
     lab.backfill(BASE, BASE + 60 * MINUTE, lab.truth.arrival or 0)
     lab.check()

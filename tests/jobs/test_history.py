@@ -27,6 +27,7 @@ from tests.support.changing_source import Changing
 from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, ends_at
 from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
 from windowing.grid.zone import micros, moment
+from windowing.ledger.erased import Erasing
 from windowing.ledger.table import read_history
 from windowing.location import Location
 from windowing.revisions.evidence import Untold
@@ -386,7 +387,7 @@ def test_an_output_without_a_change_feed_has_its_newest_values_alone(
     lab.maintain()
     course.publish()
     key = str(lab.landed[0].key)
-    erase(spark, lab.pipeline, {"key": key})
+    erase(spark, lab.pipeline, Erasing({"key": key}))
     lab.truth.erase(key)
     lab.check()
     for window in lab.windows:

@@ -15,6 +15,7 @@ from tests.support.long_lived_pipeline import BASE, MINUTE
 from tests.support.pipeline_under_test import FEW, Lab
 from tests.support.rare_cases import quick_and_rare
 from windowing.grid.zone import micros
+from windowing.ledger.erased import Erasing
 from windowing.ledger.rule import CLOSE, DONE, INTENT, LedgerEntry
 from windowing.ledger.table import read_history
 from windowing.panes.rule import NO_BATCH
@@ -43,7 +44,7 @@ def change_spec(lab: Lab) -> None:
 
 
 def erase_key(lab: Lab) -> None:
-    erase(lab.spark, lab.pipeline, {"key": "b"})
+    erase(lab.spark, lab.pipeline, Erasing({"key": "b"}))
 
 
 STEPS: dict[str, Callable[[Lab], None]] = {

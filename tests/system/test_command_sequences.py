@@ -28,6 +28,7 @@ from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab, us
 from tests.system.test_bad_rows import Source
 from windowing.errors import StateRefused, UsageError
 from windowing.grid.zone import moment
+from windowing.ledger.erased import Erasing
 from windowing.ledger.table import read_history
 from windowing.spec.load import load_pipeline
 from windowing.storage import delta, delta_log
@@ -66,7 +67,7 @@ def test_what_maintenance_took_from_state_adds_up_after_backfills_and_erasures(
     maintain(spark, lab.pipeline)
     assert check_range(spark, lab.pipeline, moment(BASE), moment(BASE + DAY)).agrees
     for key in ("b", "c"):
-        erase(spark, lab.pipeline, {"key": key})
+        erase(spark, lab.pipeline, Erasing({"key": key}))
     adds_up(lab)
     assert read_history(lab.pipeline).total("accepted") == 4
 
@@ -94,14 +95,14 @@ def test_a_key_that_is_half_erased_is_not_published_again(
     lab.run([at(10, "x"), at(20, "k", "b")])
     adds_up(lab)
     publish(lab.pipeline)
-    ends_at(Crasher("publish.pointed"), lambda: erase(spark, lab.pipeline, {"key": "b"}))
+    ends_at(Crasher("publish.pointed"), lambda: erase(spark, lab.pipeline, Erasing({"key": "b"})))
     with pytest.raises(
         UsageError,
         match="nothing is published, because an erase is incomplete; "
         "rerun `tidemark erase`, then publish",
     ):
         publish(lab.pipeline)
-    erase(spark, lab.pipeline, {"key": "b"})
+    erase(spark, lab.pipeline, Erasing({"key": "b"}))
     assert [row["key"] for row in read(spark, lab.pipeline, "hourly").collect()] == ["a"]
     adds_up(lab)
 
@@ -231,7 +232,7 @@ def test_tables_of_others_are_left_alone(spark: SparkSession, tmp_path: Path) ->
         lab.go()
     lab.windows = (HOURLY,)
     lab.pipeline = load_pipeline(lab.spec())
-    erase(spark, lab.pipeline, {"key": "b"})
+    erase(spark, lab.pipeline, Erasing({"key": "b"}))
     assert (delta_log.version(spark, other), delta.read(spark, other).columns) == (
         0,
         ["price", "key"],
@@ -323,7 +324,7 @@ def test_sessions_alone_add_up_after_late_events_are_taken_in(
     lab.backfill(BASE + 600 * MINUTE, BASE + 660 * MINUTE)
     lab.check()
     adds_up(lab)
-    erase(spark, lab.pipeline, {"key": "b"})
+    erase(spark, lab.pipeline, Erasing({"key": "b"}))
     adds_up(lab)
 
 

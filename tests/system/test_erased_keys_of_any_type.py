@@ -19,6 +19,7 @@ from tests.support.changing_source import Changing
 from tests.support.long_lived_pipeline import BASE, MINUTE
 from tests.support.pipeline_under_test import ARRIVAL, FEW
 from windowing.grid.zone import moment
+from windowing.ledger.erased import Erasing
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta
@@ -87,7 +88,7 @@ def test_a_key_of_several_types_stays_erased(
     tmp_path: Path,
 ) -> None:
     pipeline = make(spark, tmp_path)
-    assert not erase(spark, pipeline, KEY).rows
+    assert not erase(spark, pipeline, Erasing(KEY)).rows
     if widened:
         for column, kind in (("n", "bigint"), ("price", "decimal(14,4)")):
             spark.sql(f"alter table delta.`{tmp_path}/source` alter column {column} type {kind}")
@@ -98,7 +99,7 @@ def test_a_key_of_several_types_stays_erased(
     assert report.quarantined == 1, "a key with a null is none"
     assert shown(spark, pipeline) == [1] * 6
     other = KEY | {"price": "12.51"}
-    assert erase(spark, pipeline, other).rows["hourly"] == 1
+    assert erase(spark, pipeline, Erasing(other)).rows["hourly"] == 1
     land(spark, tmp_path)
     report = run(spark, pipeline, arrival)
     assert (report.accepted, report.erased, report.quarantined) == (5, 2, 1)
@@ -114,7 +115,7 @@ def test_what_the_source_deletes_of_an_erased_key_reprocesses_nothing(
     lab = Changing(spark, tmp_path, (Tumbling("hourly", 60 * MINUTE),), shows=FEW)
     lab.land([Event(key, BASE + n * MINUTE, 1, f"{key}{n}") for key in "ab" for n in range(3)])
     lab.go()
-    erase(spark, lab.pipeline, {"key": "b"})
+    erase(spark, lab.pipeline, Erasing({"key": "b"}))
     lab.sql("delete from {} where key = 'b'")
     assert lab.go().corrections == 0
     lab.sql("update {} set key = 'b' where id = 'a1'")

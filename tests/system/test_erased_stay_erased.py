@@ -15,7 +15,7 @@ from random import Random
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.erase import Erased, Lifted, erase, erase_where, lift_erasure, lift_where
+from jobs.erase import Erased, Lifted, erase, lift_erasure
 from jobs.validate import validate
 from tests.jobs.sessions.test_exact_session import ELSEWHERE
 from tests.support.long_lived_pipeline import Crash, Crasher
@@ -40,6 +40,7 @@ from tests.system.test_random_schedules import (
     working_in,
 )
 from windowing.crash import armed
+from windowing.ledger.erased import Erasing
 from windowing.ledger.table import read_history
 from windowing.report.rule import RunReport
 
@@ -153,15 +154,15 @@ def play(lab: Ending, step: Step, plain: SparkSession, rng: Random) -> None:
 def erase_from(lab: Lab, step: Erase) -> Erased:
     """The erasure of a step."""
     if step.field == "key":
-        return erase(lab.spark, lab.pipeline, {"key": str(step.value)})
-    return erase_where(lab.spark, lab.pipeline, step.field, str(step.value))
+        return erase(lab.spark, lab.pipeline, Erasing({"key": str(step.value)}))
+    return erase(lab.spark, lab.pipeline, Erasing({step.field: str(step.value)}, step.field))
 
 
 def lift_from(lab: Lab, step: Lift) -> Lifted:
     """What a step lifts."""
     if step.field == "key":
-        return lift_erasure(lab.spark, lab.pipeline, {"key": str(step.value)})
-    return lift_where(lab.spark, lab.pipeline, step.field, str(step.value))
+        return lift_erasure(lab.spark, lab.pipeline, Erasing({"key": str(step.value)}))
+    return lift_erasure(lab.spark, lab.pipeline, Erasing({step.field: str(step.value)}, step.field))
 
 
 def check_nothing_of_erased(lab: Lab) -> None:

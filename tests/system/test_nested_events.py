@@ -12,11 +12,12 @@ from pyspark.sql import Row, SparkSession
 
 from jobs.backfill import backfill
 from jobs.cli.main import main
-from jobs.erase import erase, erase_where
+from jobs.erase import erase
 from jobs.explain import explain
 from jobs.run import follow_rewrites, run
 from jobs.validate import validate
 from windowing.errors import SpecError, StateRefused
+from windowing.ledger.erased import Erasing
 from windowing.location import Location
 from windowing.spec.load import load_pipeline
 from windowing.storage import delta
@@ -170,8 +171,8 @@ def test_keys_and_values_in_structs_are_erased(spark: SparkSession, tmp_path: Pa
     for shape in ("flat", "nested"):
         pipeline = load_pipeline(spec(tmp_path, shape))
         run(spark, pipeline)
-        erase_where(spark, pipeline, "id", "b")
-        erase(spark, pipeline, {"country": "FR"})
+        erase(spark, pipeline, Erasing({"id": "b"}, "id"))
+        erase(spark, pipeline, Erasing({"country": "FR"}))
     assert_equal(spark, tmp_path)
     assert {row["country"] for row in table(spark, tmp_path, "nested", "hourly")} == {"DE"}
 

@@ -32,6 +32,7 @@ from tests.support.published_readers import (
 from tests.support.s3_server import S3Server
 from tests.support.s3_session import session_on_s3
 from windowing.errors import ExpectationsFailed
+from windowing.ledger.erased import Erasing
 from windowing.location import Location
 from windowing.merge.rule import identity, published_name
 from windowing.storage import delta
@@ -160,7 +161,7 @@ def live(published: Published) -> None:
     published.run(9, 400)
     published.publish()
     published.check()
-    erase(lab.spark, lab.pipeline, {"key": "b"})
+    erase(lab.spark, lab.pipeline, Erasing({"key": "b"}))
     found = published.look()
     assert all(row["key"] != "b" for rows in found.values() for row in rows)
     assert all(rows for rows in found.values())

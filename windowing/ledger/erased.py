@@ -1,10 +1,21 @@
-"""What was erased, as the notes of ledger entries say it: salted digests, never a value."""
+"""What is to be erased, and what was, as the notes of ledger entries say it.
+
+The notes have salted digests, never a value.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from json import dumps, loads
 
 _SALT, _ERASED, _LIFTED, _COLUMN = "salt", "erased", "lifted", "column"
+
+
+@dataclass(frozen=True)
+class Erasing:
+    """What is erased: the `values` of a key by column, or that of one other `column`; texts."""
+
+    values: Mapping[str, str]
+    column: str | None = None
 
 
 @dataclass(frozen=True)

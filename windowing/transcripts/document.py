@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, ValidationError
 
 from windowing.errors import SpecError
+from windowing.ledger.erased import Erasing
 from windowing.spec.places import Base, resolve_directory
 from windowing.spec.times import INSTANT_FORM, instant
 from windowing.spec.words import quote_value
@@ -28,14 +29,6 @@ _ERASURE_FORM = "a key; write {origin: JFK}, or {where: {tailnum: N101}} for ano
 
 Row = Mapping[str, Any]
 Times = tuple[datetime, datetime]
-
-
-@dataclass(frozen=True)
-class Erasing:
-    """What a step erases: the `values` of a key by column, or that of one other `column`; texts."""
-
-    values: Mapping[str, str]
-    column: str | None = None
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from tests.oracle import Count, Event, Tumbling
 from tests.support.command_line import run_command
 from tests.support.long_lived_pipeline import BASE, MINUTE
 from tests.support.pipeline_under_test import FEW, Lab
+from windowing.ledger.erased import Erasing
 from windowing.location import Location
 from windowing.storage import delta_log
 
@@ -29,7 +30,7 @@ def lab(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lab:
             for key in "ab"
             for minute in minutes
         )
-    erase(spark, found.pipeline, {"key": "b"})
+    erase(spark, found.pipeline, Erasing({"key": "b"}))
     return found
 
 
