@@ -5,6 +5,7 @@ rows[any] -> dicts of text, numbers, booleans, aware times, lists and dicts
 
 import json
 from base64 import b64encode
+from datetime import datetime
 from math import isfinite, isnan
 from typing import Any, Literal
 
@@ -20,30 +21,25 @@ _Unit = Literal["s", "ms", "us", "D"]
 
 def plain_rows(rows: pa.Table) -> list[dict[str, Any]]:
     """Every row. Times beyond the years of a datetime are text, nested values lists and dicts."""
-    columns = {name: [_to_plain(value) for value in rows[name]] for name in rows.column_names}
+    columns = {name: _to_plain(rows[name]) for name in rows.column_names}
     return [{name: columns[name][place] for name in columns} for place in range(rows.num_rows)]
 
 
-def _to_plain(value: pa.Scalar) -> Any:
-    """A value of a column, or None."""
-    kind = value.type
-    if not value.is_valid:
-        return None
-    if pa.types.is_nested(kind):
-        return _to_json(value)
-    if pa.types.is_timestamp(kind) and kind.tz is not None:
-        us = _to_us(value)
-        at = moment_or_none(us)
-        return f"{us} us since 1970" if at is None else at
+def _to_plain(column: pa.ChunkedArray) -> list[Any]:
+    """The values of a column, None where it has none."""
+    kind = column.type
     if pa.types.is_timestamp(kind):
-        return _write_clock(_to_us(value))
-    if pa.types.is_date(kind):
-        return _write_date(value)
-    return value.as_py()
+        write = _write_clock if kind.tz is None else _read_instant
+        in_us = column.cast(pa.timestamp("us", kind.tz)).cast(pa.int64())
+        return [None if us is None else write(us) for us in in_us.to_pylist()]
+    if pa.types.is_nested(kind) or pa.types.is_date(kind):
+        return [_to_json(value) for value in column]
+    found: list[Any] = column.to_pylist()
+    return found
 
 
 def _to_json(value: pa.Scalar) -> Any:
-    """A value inside of a nested one, as Spark writes it into JSON: a null field is left out."""
+    """A nested value, or one inside of it, as Spark writes it: a null field is left out."""
     kind = value.type
     if not value.is_valid:
         return None
@@ -72,6 +68,11 @@ def _to_json(value: pa.Scalar) -> Any:
 def _to_us(value: pa.Scalar) -> int:
     """An instant, or a time on a clock, as whole microseconds since 1970."""
     return int(value.cast(pa.timestamp("us", value.type.tz)).value)
+
+
+def _read_instant(us: int) -> datetime | str:
+    at = moment_or_none(us)
+    return f"{us} us since 1970" if at is None else at
 
 
 def _write_clock(us: int) -> str:

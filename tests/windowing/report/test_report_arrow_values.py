@@ -78,6 +78,25 @@ def test_spark_tells_the_same_values(spark: SparkSession) -> None:
     assert records(rows, 1) == [by_hand]
 
 
+@pytest.mark.slow
+def test_what_arrow_can_not_carry_is_told_as_spark_writes_it(spark: SparkSession) -> None:
+    """Variants, and the parts of nested values that are variants or intervals."""
+    rows = spark.sql(
+        """select parse_json('{"b":2}') as top, array(parse_json('[1]')) as listed,
+            named_struct('v', parse_json('{"a":1}'), 'n', 1) as part, map(1, parse_json('2')) as by,
+            named_struct('i', make_dt_interval(1)) as long"""
+    )
+    assert records(rows, 1) == [
+        {
+            "top": '{"b":2}',
+            "listed": [[1]],
+            "part": {"v": {"a": 1}, "n": 1},
+            "by": {"1": 2},
+            "long": {"i": "INTERVAL '1 00:00:00' DAY TO SECOND"},
+        }
+    ]
+
+
 def test_each_row_has_its_own_values() -> None:
     table = pa.table({"n": [1, None, 3], "at": pa.array([NOON, None, NOON])})
     assert plain_rows(table) == [
