@@ -164,11 +164,12 @@ def _await_end(process: int) -> None:
 
 
 def _start() -> bool:
-    """Whether an engine could be started. A command that can't have one runs without it."""
+    """Whether an engine could be started. A command that can't have one says why."""
     from jobs.engine.control import start_engine
 
     try:
         start_engine()
-    except (OSError, TidemarkError):
+    except (OSError, TidemarkError) as error:
+        print(f"tidemark: {error}; this command runs without an engine", file=sys.stderr)
         return False
     return True

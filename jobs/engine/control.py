@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from jobs.engine.engine_directory import EngineDirectory, find_directory, make_directory
-from jobs.engine.fingerprint import code_fingerprint, differing, surroundings
+from jobs.engine.fingerprint import DIRECTORY, code_fingerprint, differing, surroundings
 from jobs.engine.wire import ask_engine
 from windowing.errors import TidemarkError, UsageError
 
@@ -52,7 +52,8 @@ def engine_status() -> Status | None:
 def start_engine(idle_minutes: int = IDLE_MINUTES) -> Status:
     """The engine, once it is warm; one that is up already stays as it is.
 
-    An engine whose code has changed is ended first. Raises TidemarkError if none gets warm.
+    One of the same surroundings whose code has changed is ended first. Raises TidemarkError if none
+    gets warm.
     """
     directory = make_directory()
     known = _find_usable(directory)
@@ -84,7 +85,7 @@ def _spawn_engine(directory: EngineDirectory, idle_minutes: int) -> "subprocess.
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            cwd=directory.path,
+            cwd=surroundings(os.environ).get(DIRECTORY, directory.path),
             start_new_session=True,
         )
 
@@ -117,12 +118,12 @@ def begin_log(directory: EngineDirectory) -> None:
 
 
 def _find_usable(directory: EngineDirectory) -> Status | None:
-    """The engine that is up, unless it loaded other code: that one is ended, once it is idle."""
+    """The engine that is up; one of these surroundings and other code is ended, once it is idle."""
     answer = ask_engine(directory, {"ask": "status"})
     if answer is None:
         return None
     status = _read_status(directory, answer)
-    if answer["code"] == code_fingerprint(os.environ):
+    if _other_surroundings(answer) or answer["code"] == code_fingerprint(os.environ):
         return status
     ask_engine(directory, {"ask": "stop"})
     if status.state == "running a command":
@@ -133,10 +134,10 @@ def _find_usable(directory: EngineDirectory) -> Status | None:
 
 def _read_status(directory: EngineDirectory, answer: Mapping[str, Any]) -> Status:
     because = ""
-    others = differing(answer["surroundings"], surroundings(os.environ))
+    others = _other_surroundings(answer)
     if others:
         because = f"it was started with another {', '.join(others)}"
-    if answer["code"] != code_fingerprint(os.environ):
+    elif answer["code"] != code_fingerprint(os.environ):
         because = "the code, the packages or Spark's settings have changed since it was started"
     return Status(
         pid=answer["pid"],
@@ -148,6 +149,10 @@ def _read_status(directory: EngineDirectory, answer: Mapping[str, Any]) -> Statu
         used_here=not because,
         because=because,
     )
+
+
+def _other_surroundings(answer: Mapping[str, Any]) -> list[str]:
+    return differing(answer["surroundings"], surroundings(os.environ))
 
 
 def _wait_for_end(directory: EngineDirectory) -> None:
@@ -177,9 +182,11 @@ def _last_words(directory: EngineDirectory, known_bytes: int) -> str:
     since = printed[known_bytes:] if len(printed) >= known_bytes else printed
     lines = since.decode(errors="replace").splitlines()
     told = [line for line in lines if line.startswith("tidemark: ")]
-    if told:
-        return told[-1].removeprefix("tidemark: ")
-    return f"{directory.log} contains what it printed"
+    if not told:
+        return f"{directory.log} contains what it printed"
+    errors = [line.rstrip(".") for line in lines if line.startswith(("Error", "Exception"))]
+    reason = told[-1].removeprefix("tidemark: ")
+    return "; ".join((reason, *errors[:1], f"{directory.log} contains all that was printed"))
 
 
 def _count_bytes(file: Path) -> int:

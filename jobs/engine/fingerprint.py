@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -15,6 +16,15 @@ _READ_AT_START = (
     *("LANG", "LC_", "LD_", "MALLOC_", "OMP_", "OPENBLAS_", "PYTHON", "TIDEMARK_JARS", "TMPDIR"),
 )
 """How the names of the variables begin that a command can't change once its JVM has started."""
+_NAME_FILES = (
+    *("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "HADOOP_CONF_DIR", "JAVA_HOME"),
+    *("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "PYSPARK_SUBMIT_ARGS", "PYTHONPATH"),
+    *("SPARK_CONF_DIR", "TIDEMARK_JARS"),
+)
+"""Those of them whose values may name files."""
+_BETWEEN_FILES = re.compile(r"[\s,:='\"]+")
+DIRECTORY = "current directory"
+"""What the directory is called among the surroundings, where one of those files is named by it."""
 
 
 def code_fingerprint(environ: Mapping[str, str]) -> str:
@@ -35,12 +45,18 @@ def surroundings(environ: Mapping[str, str]) -> dict[str, str]:
     mask = os.umask(0o077)
     os.umask(mask)
     groups = (os.getgid(), *sorted(os.getgroups()))
-    return {**found, "umask": f"{mask:04o}", "groups": " ".join(map(str, groups))}
+    where = {DIRECTORY: os.getcwd()} if _has_relative_path(environ) else {}
+    return {**found, **where, "umask": f"{mask:04o}", "groups": " ".join(map(str, groups))}
 
 
 def differing(there: Mapping[str, str], here: Mapping[str, str]) -> list[str]:
     """The names in which the surroundings of an engine and of a client differ."""
     return sorted(n for n in there.keys() | here.keys() if there.get(n) != here.get(n))
+
+
+def _has_relative_path(environ: Mapping[str, str]) -> bool:
+    words = (word for name in _NAME_FILES for word in _BETWEEN_FILES.split(environ.get(name, "")))
+    return any(not os.path.isabs(word) and os.path.exists(word) for word in words)
 
 
 def _loaded_files(environ: Mapping[str, str]) -> Iterator[str]:
@@ -52,7 +68,7 @@ def _loaded_files(environ: Mapping[str, str]) -> Iterator[str]:
     for name in ("TIDEMARK_JARS", "SPARK_CONF_DIR", "HADOOP_CONF_DIR"):
         if environ.get(name):
             yield from _files_below(environ[name])
-    yield from environ.get("PYSPARK_SUBMIT_ARGS", "").split()
+    yield from _BETWEEN_FILES.split(environ.get("PYSPARK_SUBMIT_ARGS", ""))
     homes = [os.path.join(environ["JAVA_HOME"], "bin")] if environ.get("JAVA_HOME") else []
     for directory in (*homes, *environ.get("PATH", "").split(os.pathsep)):
         java = os.path.join(directory, "java")

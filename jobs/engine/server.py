@@ -1,6 +1,6 @@
 """The engine: keeps a JVM warm, and runs one command at a time in a fork of itself.
 
-socket -> same user, same code, same surroundings -> fork -> exit code -> fit for the next command?
+socket -> same user, same surroundings, same code -> fork -> exit code -> fit for the next command?
 """
 
 import os
@@ -157,11 +157,13 @@ class Engine:
             return {"answer": "ending"}
         if ask != "run" or len(frame.files) != 3:
             return {"answer": "not understood"}
+        # Whoever has other surroundings finds other files, so it does not know whether the code of
+        # this engine has changed.
+        if differing(frame.body["surroundings"], self._settings.surroundings):
+            return {"answer": "other surroundings"}
         if frame.body.get("code") != self._settings.code:
             self._is_ending = True
             return {"answer": "other code"}
-        if differing(frame.body["surroundings"], self._settings.surroundings):
-            return {"answer": "other surroundings"}
         if self._process or self._is_ending:
             return {"answer": self._state()}
         if not self._warm_java.is_up():

@@ -80,7 +80,10 @@ def test_auto_starts_an_engine_and_asks_it(
     ids=["refused", "system"],
 )
 def test_where_no_engine_can_be_started_the_command_runs_without(
-    error: Exception, asked: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+    error: Exception,
+    asked: list[tuple[str, ...]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def refuse() -> None:
         raise error
@@ -89,6 +92,7 @@ def test_where_no_engine_can_be_started_the_command_runs_without(
     monkeypatch.setattr(control, "start_engine", refuse)
     assert run_in_engine(["run", "spec.yaml"]) is None
     assert len(asked) == 1
+    assert capsys.readouterr() == ("", f"tidemark: {error}; this command runs without an engine\n")
 
 
 def test_another_word_is_refused_with_those_that_are_allowed(
@@ -168,6 +172,60 @@ def test_who_has_other_keys_of_s3_has_other_surroundings() -> None:
     assert differing(surroundings(before), surroundings(after)) == ["AWS_SECRET_ACCESS_KEY"]
 
 
+@pytest.mark.parametrize(
+    ("environ", "counted"),
+    [
+        (
+            {"PYSPARK_SUBMIT_ARGS": "--properties-file spark.conf pyspark-shell"},
+            ["current directory"],
+        ),
+        (
+            {"PYSPARK_SUBMIT_ARGS": "--properties-file=spark.conf pyspark-shell"},
+            ["current directory"],
+        ),
+        ({"PYSPARK_SUBMIT_ARGS": "--properties-file {here}/spark.conf pyspark-shell"}, []),
+        ({"PYSPARK_SUBMIT_ARGS": "--driver-memory 8g pyspark-shell"}, []),
+        ({"JAVA_TOOL_OPTIONS": "-Djavax.net.ssl.trustStore=spark.conf"}, ["current directory"]),
+        ({"SPARK_CONF_DIR": "settings"}, ["current directory"]),
+        ({"HADOOP_CONF_DIR": "settings"}, ["current directory"]),
+        ({"TIDEMARK_JARS": "settings"}, ["current directory"]),
+        ({"TIDEMARK_JARS": "{here}/settings"}, []),
+        ({"COLUMNS": "settings"}, []),
+    ],
+)
+def test_the_current_directory_counts_where_a_path_begins_there(
+    environ: dict[str, str],
+    counted: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "spark.conf").write_text("")
+    (tmp_path / "settings").mkdir()
+    monkeypatch.chdir(tmp_path)
+    named = {name: value.format(here=tmp_path) for name, value in environ.items()}
+    here = surroundings(named)
+    monkeypatch.chdir("/")
+    assert differing(here, surroundings(named)) == counted
+
+
+@pytest.mark.parametrize("place", ["settings", "engine"])
+def test_an_engine_starts_where_its_settings_are_found(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = tmp_path / "settings"
+    settings.mkdir()
+    (settings / "spark.conf").write_text("")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.chdir(settings)
+    if place == "settings":
+        monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--properties-file spark.conf pyspark-shell")
+    directory = make_directory()
+    started: list[str] = []
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, cwd, **__: started.append(str(cwd)))
+    control._spawn_engine(directory, 1)
+    assert started == [str(settings if place == "settings" else directory.path)]
+
+
 @pytest.fixture
 def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No engine was ever started."""
@@ -203,6 +261,18 @@ def test_an_engine_that_never_waits_is_refused(nowhere: None) -> None:
 
 
 @pytest.mark.slow
+def test_where_the_launcher_refuses_its_settings_its_words_are_told(
+    jvm: None, nowhere: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--properties-file absent.conf pyspark-shell")
+    result = CliRunner().invoke(main, ["engine", "start"], prog_name="tidemark")
+    assert result.exit_code == 1
+    log = make_directory().log
+    words = f"Error: Invalid properties file 'absent.conf'; {log} contains all that was printed"
+    assert words in result.stderr
+
+
+@pytest.mark.slow
 def test_where_spark_does_not_start_no_engine_does(
     nowhere: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -231,7 +301,12 @@ def test_a_start_that_fails_is_explained_by_its_own_last_words(
     directory = make_directory()
     directory.log.write_text("tidemark: an older reason\n")
     ends_at_once = "print('tidemark: a newer reason')"
-    for code, reason in ((ends_at_once, "a newer reason"), ("", f"{directory.log} contains what")):
+    explains = "print('Error: no such file.', '\\tat a.Frame', 'tidemark: a reason', sep='\\n')"
+    for code, reason in (
+        (ends_at_once, f"a newer reason; {directory.log} contains all"),
+        (explains, f"a reason; Error: no such file; {directory.log} contains all"),
+        ("", f"{directory.log} contains what"),
+    ):
         with monkeypatch.context() as changed:
             changed.setattr(
                 control, "_spawn_engine", lambda directory, _, code=code: run(directory, code)

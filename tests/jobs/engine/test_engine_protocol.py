@@ -170,6 +170,26 @@ def test_an_engine_of_another_environment_is_not_used_and_stays(lab: Lab) -> Non
     assert lab.kept()
 
 
+@pytest.mark.parametrize("value", ["absolute", "relative"])
+def test_other_files_of_settings_are_another_environment(
+    value: str, lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The code of this terminal differs as well, because its settings are other files."""
+    engine = lab.engine()
+    settings = tmp_path / "settings"
+    settings.mkdir()
+    (settings / "spark-defaults.conf").write_text("spark.executor.memory 2g\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(settings if value == "absolute" else settings.name))
+    where = [] if value == "absolute" else ["current directory"]
+    assert lab.ask("run", "kept")[0] == ALONE
+    status = control.start_engine()
+    assert status.pid == engine.pid
+    assert status.because == f"it was started with another {', '.join(['SPARK_CONF_DIR', *where])}"
+    monkeypatch.delenv("SPARK_CONF_DIR")
+    assert lab.kept()
+
+
 def test_an_idle_engine_ends_with_all_it_keeps(lab: Lab) -> None:
     engine = lab.engine(idle=1.5)
     kept = lab.kept()
