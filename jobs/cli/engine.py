@@ -9,6 +9,7 @@ import click
 from jobs.cli.options import debug, json_option
 from jobs.cli.spark_extra import require_spark_extra
 from jobs.console import Printer
+from jobs.engine.control import IDLE_MINUTES
 from windowing.report.text import count
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ idle_option = click.option(
     "--idle",
     "idle_minutes",
     type=click.IntRange(1, _LONGEST_IDLE),
-    default=15,
+    default=IDLE_MINUTES,
     show_default=True,
     metavar="MINUTES",
     help="End the engine after so many minutes without a command.",
