@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from jobs.sessions.jars import JAR_NAMES, LOG_STORES
 from jobs.sessions.process import environment_changed
-from jobs.sessions.profiles import CLUSTER, COMMON, DEFAULTS, HERE, LOCAL
+from jobs.sessions.profiles import CLUSTER, COMMON, DEFAULTS, DRIVER_OPTIONS, HERE, LOCAL
 from jobs.sessions.s3_session import describe_s3
 from jobs.sessions.submitted import find_missing, is_left_to_user, merge_settings
 from windowing.errors import UsageError
@@ -102,8 +102,10 @@ def _settings(app_name: str, conf: Mapping[str, str]) -> dict[str, str]:
     ours = {**names, **DEFAULTS, **COMMON, **of_stores, **of_place}
     submitted = spark_internals.read_submitted()
     if submitted is not None:
-        ours = merge_settings(ours, submitted, jars)
-    return {**ours, **conf}
+        return {**merge_settings(ours, submitted, jars), **conf}
+    settings = {**ours, **conf}
+    options = (JVM, _archive_options() if is_local(master) else "", settings.get(DRIVER_OPTIONS))
+    return {**settings, DRIVER_OPTIONS: " ".join(filter(None, options))}
 
 
 def _load_jars_when_submitted() -> None:
@@ -149,15 +151,11 @@ def _check_java_home() -> None:
 
 
 def _cluster_settings(jars: list[str]) -> dict[str, str]:
-    return {**CLUSTER, "spark.jars": ",".join(jars), "spark.driver.extraJavaOptions": JVM}
+    return {**CLUSTER, "spark.jars": ",".join(jars)}
 
 
 def _local_settings(jars: list[str]) -> dict[str, str]:
-    return {
-        **LOCAL,
-        "spark.driver.extraClassPath": os.pathsep.join(jars),
-        "spark.driver.extraJavaOptions": f"{JVM} {_archive_options()}",
-    }
+    return {**LOCAL, "spark.driver.extraClassPath": os.pathsep.join(jars)}
 
 
 def _archive_options() -> str:

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from jobs.session import spark_session
 from jobs.sessions.process import stay_on_utc
-from jobs.sessions.profiles import LOCAL, TEST
+from jobs.sessions.profiles import DRIVER_OPTIONS, LOCAL, TEST
 from tests.support.broken_bridge import begin_bridge_anew, was_ended
 from tests.support.faulty_proxy import FaultyProxy, started_proxy
 from tests.support.hdfs_server import HdfsServer, started_hdfs_server
@@ -28,7 +28,7 @@ SETTINGS = {
     "spark.driver.memory": LOCAL["spark.driver.memory"],
     # A session for tables of a few rows has the quick compiler alone, but the suite runs for so
     # long that the other one pays.
-    "spark.driver.defaultJavaOptions": LOCAL["spark.driver.defaultJavaOptions"],
+    DRIVER_OPTIONS: LOCAL[DRIVER_OPTIONS],
 }
 BEGUN = pytest.StashKey[float]()
 GUARD = pytest.StashKey[JavaGuard]()

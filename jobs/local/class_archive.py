@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from jobs.session import ARCHIVE, JVM, spark_session
+from jobs.session import ARCHIVE, spark_session
 from windowing.storage.spark_internals import end_java
 
 _SPEC: dict[str, Any] = {
@@ -46,8 +46,8 @@ def _exercise_engine(lake: Path, draft: Path) -> None:
     from jobs.run import run
     from windowing.spec.load import load_pipeline
 
-    options = f"{JVM} -XX:ArchiveClassesAtExit={draft}"
-    spark = spark_session("archive", **{"spark.driver.extraJavaOptions": options})
+    options = {"spark.driver.extraJavaOptions": f"-XX:ArchiveClassesAtExit={draft}"}
+    spark = spark_session("archive", **options)
     source = str(lake / "events")
     spec = {**_SPEC, "lake": str(lake), "source": {**_SPEC["source"], "table": source}}
     for first in (0, 5):

@@ -83,6 +83,11 @@ DEFAULTS = {
 }
 HERE = "local[*]"
 """The master of a session that works in a JVM of this machine alone, on all of its cores."""
+DRIVER_OPTIONS = "spark.driver.defaultJavaOptions"
+"""Options of the driver's JVM; those of a user are in another setting and come after them.
+
+Those of a profile are added to those of every session.
+"""
 LOCAL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -97,7 +102,7 @@ LOCAL = {
     "spark.buffer.pageSize": "4m",
     # The optimizing compiler took a fourth of the CPU time of a first load of 5 million rows, for
     # code that runs a few seconds. Here it waits for code that runs eight times as often as usual.
-    "spark.driver.defaultJavaOptions": (
+    DRIVER_OPTIONS: (
         "-XX:Tier4InvocationThreshold=40000 -XX:Tier4MinInvocationThreshold=4800 "
         "-XX:Tier4CompileThreshold=120000 -XX:Tier4BackEdgeThreshold=320000"
     ),
@@ -118,7 +123,7 @@ set it for their cluster.
 SHORT: Profile = {
     # Files on S3 are small there, and this reads one of up to 8 MB by one request.
     "spark.hadoop.fs.s3a.input.stream.type": "prefetch",
-    "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
+    DRIVER_OPTIONS: "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
 }
 """Settings of a short session: the JVM compiles quickly rather than well.
 
@@ -154,7 +159,7 @@ FULL: Profile = {}
 _SHORT_BYTES = 20_000_000
 """Up to this size of files, compiling well takes longer than it saves."""
 COMMON = {
-    "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
+    "spark.executor.defaultJavaOptions": "-Duser.timezone=UTC",
     "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "tidemark-warehouse"),
 }
 """Settings of local sessions and of those of a cluster that no result depends on."""

@@ -4,6 +4,7 @@ These are commands, tables, refusals, counts of the ledger, arguments, and targe
 """
 
 import ast
+import os
 import re
 from pathlib import Path
 
@@ -11,6 +12,9 @@ import pytest
 
 from jobs.cli.main import main
 from jobs.engine.client import COMMANDS as FOR_ENGINE
+from jobs.session import _settings
+from jobs.sessions.profiles import EXACT, TINY
+from jobs.sessions.s3_session import ON_S3
 from tests.system.test_row_values_never_leak import COMMANDS as SILENT
 from windowing.spec.reserved import COUNTS, PUBLISHED
 
@@ -150,3 +154,19 @@ def test_all_pages_give_the_same_minutes_for_the_quick_tests() -> None:
     for page in (ROOT / "README.md", DOCS / "reliability.md"):
         (line,) = re.findall(r"^(?:- `)?make test(?:` | +#).*$", page.read_text(), re.MULTILINE)
         assert time[1] in line
+
+
+def test_settings_that_a_file_cannot_change_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    local, cluster = (
+        _settings("tests", {**TINY, **ON_S3, "spark.master": master}).keys() - EXACT
+        for master in ("local[*]", "spark://127.0.0.1:9")
+    )
+    section = re.sub(
+        "```.*?```", "", read_section(OPERATIONS / "deploy.md", "Settings"), flags=re.S
+    )
+    named = {*NAMED.findall(section)}
+    assert local - {"spark.app.name", "spark.master"} <= named
+    on_cluster = {*NAMED.findall(read_section(DOCS / "cluster.md", "Settings"))}
+    assert cluster - local <= on_cluster
