@@ -23,11 +23,12 @@ GIVEN = {
     "spark.eventLog.enabled": "true",
     "spark.eventLog.compress": "false",
 }
+EXECUTOR = "spark.executor.extraJavaOptions"
 
 
 def submit(cluster: Cluster, events: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Runs the command line as a program of spark-submit."""
-    given = {**GIVEN, "spark.eventLog.dir": events.as_uri()}
+    given = {**GIVEN, "spark.eventLog.dir": events.as_uri(), EXECUTOR: "-Dgiven=theirs"}
     options = [word for name, value in given.items() for word in ("--conf", f"{name}={value}")]
     variables = {**cluster.variables(), "PYSPARK_DRIVER_PYTHON": sys.executable}
     variables |= {"PYSPARK_PYTHON": str(cluster.python), "SPARK_MASTER": "spark://127.0.0.1:9"}
@@ -69,6 +70,9 @@ def test_master_and_settings_are_those_of_spark_submit(lab: Lab, cluster: Cluste
     found = next(e for e in told if e["Event"].endswith("EnvironmentUpdate"))["Spark Properties"]
     assert found["spark.master"] == cluster.url
     assert {n: found[n] for n in GIVEN} == {**GIVEN, "spark.sql.session.timeZone": "UTC"}
+    # Spark puts the options of modules before those that were given, and ours before both.
+    assert found[EXECUTOR].endswith(" -Dgiven=theirs")
+    assert found["spark.executor.defaultJavaOptions"] == "-Duser.timezone=UTC"
     assert any(e["Event"] == "SparkListenerExecutorAdded" for e in told)
     assert cluster.secret not in json.dumps(told) + done.stdout + done.stderr
 
