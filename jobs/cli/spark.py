@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _JVM_OUTPUT = "tidemark.jvm_output"
 _OUT_OF_MEMORY = re.compile(r"OutOfMemoryError: ([\w ]+)")
+_NO_REASON = "Error occurred during initialization of VM"
+"""A line of the JVM that says nothing; the next one has the reason."""
 _ENDING_SECONDS = 1
 """How long a JVM may take to end after it has closed its connections."""
 
@@ -100,7 +102,7 @@ def _explain_no_java(printed: str) -> str:
     lines = [
         line.strip()
         for line in printed.splitlines()
-        if line.strip() and not line.startswith("\tat ")
+        if line.strip() and not line.startswith("\tat ") and line.strip() != _NO_REASON
     ]
     telling = [line for line in lines if "rror" in line or "JAVA_HOME" in line]
     reason = "it said nothing"

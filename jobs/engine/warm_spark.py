@@ -43,7 +43,7 @@ class WarmSpark:
             self._warm = start_java()
         except PySparkRuntimeError as error:
             raise TidemarkError(
-                "Spark's JVM did not start; it needs Java 17 or newer on PATH or in JAVA_HOME; "
+                "Spark's JVM did not start; it needs Java 17 to 22 on PATH or in JAVA_HOME; "
                 "the lines before this one are what it printed"
             ) from error
 
