@@ -265,8 +265,11 @@ def is_draft(name: str) -> bool:
 
 
 def _raise_unless_gone(error: OSError) -> None:
-    """Another process may delete a file meanwhile, and a link may lead to nothing, or to itself."""
-    if error.errno not in _GONE:
+    """Another process may delete a file meanwhile, and a link may lead to nothing, or to itself.
+
+    What a mounted file system has in `lost+found` is for its administrator alone.
+    """
+    if error.errno not in _GONE and Path(error.filename).name != "lost+found":
         raise error
 
 

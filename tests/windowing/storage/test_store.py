@@ -61,10 +61,11 @@ def test_a_directory_that_may_not_be_listed_is_named(
 ) -> None:
     home = Location(str(tmp_path))
     store_of(home).write(home / "shut" / "a", b"1")
+    store_of(home).write(home / "disk" / "lost+found" / "a", b"1")
     scan = os.scandir
 
     def refuse(path: str) -> Iterator[os.DirEntry[str]]:
-        if Path(path).name == "shut":
+        if Path(path).name in ("shut", "lost+found"):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
         return scan(path)
 
@@ -74,7 +75,8 @@ def test_a_directory_that_may_not_be_listed_is_named(
         store_of(home).list_files(home)
     with pytest.raises(PermissionError, match=f"{re.escape(str(tmp_path))}/shut"):
         store_of(home).list_files(home / "shut")
-    assert not store_of(home).list_files(home / "none")
+    for nothing in ("none", "disk"):
+        assert not store_of(home).list_files(home / nothing)
 
 
 def test_the_first_place_without_files_is_free(tmp_path: Path) -> None:
