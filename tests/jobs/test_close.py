@@ -278,7 +278,7 @@ def test_the_doctor_finds_a_frozen_row_that_was_changed(closed: ClosedLab) -> No
     later = moment(BASE + 2 * HOUR)
     for step in (
         partial(close_period, lab.spark, lab.pipeline, later, "invoiced"),
-        partial(erase, lab.spark, lab.pipeline, {"key": "a"}),
+        partial(erase, lab.spark, lab.pipeline, Erasing({"key": "a"})),
     ):
         with pytest.raises(StateRefused, match=r"FROZEN_CHANGED.*rows of hourly"):
             step()

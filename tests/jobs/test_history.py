@@ -295,7 +295,7 @@ class Course:
         """A key, which no history knows afterwards; what is published has to be the newest."""
         self.publish()
         key = self.rng.choice(KEYS)
-        step = partial(erase, self.lab.spark, self.lab.pipeline, {"key": key})
+        step = partial(erase, self.lab.spark, self.lab.pipeline, Erasing({"key": key}))
         self._perhaps_end_at("erase.kept", step)
         step()
         self.lab.truth.erase(key)
