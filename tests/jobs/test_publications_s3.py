@@ -13,7 +13,9 @@ from windowing.ledger.table import read_history
 from windowing.location import Location
 from windowing.storage.kept_open import logs_copied
 
-MOST = {"GET": 17, "LIST": 2, "PUT": 9, "COPY": 1}
+OF_QUALITY = 6
+"""Four commits and two files of `_quality`, by which a publication is judged, each read once."""
+MOST = {"GET": 17 + OF_QUALITY, "LIST": 2, "PUT": 9, "COPY": 1}
 """What the publication of one correction of one output asks for; a lease may be renewed twice."""
 
 
