@@ -9,7 +9,7 @@ import click
 from jobs.cli.options import debug, json_option
 from jobs.cli.spark_extra import require_spark_extra
 from jobs.console import Printer
-from jobs.engine.control import IDLE_MINUTES
+from jobs.engine.client import IDLE_MINUTES
 from windowing.report.text import count
 
 if TYPE_CHECKING:

@@ -20,6 +20,8 @@ from windowing.errors import TidemarkError, UsageError
 from windowing.storage import gateway_variables
 
 VARIABLE = "TIDEMARK_ENGINE"
+IDLE_MINUTES = 15
+"""How long an engine waits for a command before it ends, unless it is told otherwise."""
 COMMANDS = frozenset(
     {
         *(

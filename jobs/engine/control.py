@@ -10,12 +10,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from jobs.engine.client import IDLE_MINUTES
 from jobs.engine.engine_directory import EngineDirectory, find_directory, make_directory
 from jobs.engine.fingerprint import DIRECTORY, code_fingerprint, differing, surroundings
 from jobs.engine.wire import ask_engine
 from windowing.errors import TidemarkError, UsageError
 
-IDLE_MINUTES = 15
 _POLL_SECONDS = 0.05
 _GIVE_UP_SECONDS = 180.0
 
