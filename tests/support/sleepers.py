@@ -36,7 +36,9 @@ class Sleeper:
         os.kill(self.process.pid, signal.SIGCONT)
 
     def kill(self) -> None:
-        """It ends as on a machine that is lost."""
+        """It ends as on a machine that is lost; nothing is done where it has ended before."""
+        if self.process.poll() is not None:
+            return
         os.kill(self.jvm, signal.SIGKILL)
         self.process.kill()
         self.process.communicate(timeout=_PATIENCE)

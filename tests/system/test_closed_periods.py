@@ -3,8 +3,9 @@
 Whatever comes then, late events, copies, backfills, maintenance: a frozen row keeps every byte, the
 rows of the output with the restated ones in their place are the oracle's, and once it is reopened
 the pipeline has never been closed. TIDEMARK_SCHEDULES=50 plays more schedules, and with it
-TIDEMARK_FIRST_SEED begins elsewhere; the number in brackets is the seed. A seed below LONG has six
-runs behind the first one, which takes a minute and a half, the others have one to three.
+TIDEMARK_FIRST_SEED begins elsewhere; the number in brackets is the seed. A seed below LONG has five
+windows and six runs behind the first one, which takes a minute and a half; the others have two to
+four windows, and one to three runs.
 """
 
 import os
@@ -32,6 +33,7 @@ from windowing.storage import few_rows
 MINUTE = 60 * SECOND
 BASE = us("2026-03-01T00:00:00")
 SPAN = 6 * 60 * MINUTE
+ALL = tuple(AGGREGATES)
 LONG = 12
 FIRST, MANY = int(os.environ.get("TIDEMARK_FIRST_SEED", "0")), os.environ.get("TIDEMARK_SCHEDULES")
 SEEDS = (
@@ -46,8 +48,8 @@ SHORT = (
 )
 
 
-def draw_windows(rng: Random) -> tuple[Window, ...]:
-    """Some of all kinds, a session window always among them."""
+def draw_windows(rng: Random, others: int = 4) -> tuple[Window, ...]:
+    """A session window, and so many others of all kinds."""
     emit = rng.choice(["on_change", "on_close"])
     known = (
         Tumbling("hourly", 60 * MINUTE, emit=emit),
@@ -61,7 +63,7 @@ def draw_windows(rng: Random) -> tuple[Window, ...]:
         Global("all"),
     )
     visits = Session("visits", 20 * MINUTE, emit=rng.choice(["on_change", "on_close"]))
-    return (visits, *rng.sample(known, 4))
+    return (visits, *rng.sample(known, others))
 
 
 def draw_event(rng: Random, n: int) -> Event:
@@ -73,8 +75,13 @@ def draw_event(rng: Random, n: int) -> Event:
 def test_a_period_that_is_closed_at_any_moment_keeps_its_rows_and_loses_nothing(
     seed: int, spark: SparkSession, tmp_path: Path
 ) -> None:
-    runs = 6 if seed < LONG else Random(f"runs {seed}").randint(1, 3)
-    play(seed, spark, tmp_path, runs)
+    if seed < LONG:
+        play(seed, spark, tmp_path)
+        return
+    short = Random(f"short {seed}")
+    windows = draw_windows(short, short.randint(1, 3))
+    shows = short.choice([FEW, ALL])
+    play(seed, spark, tmp_path, short.randint(1, 3), windows, shows)
 
 
 @pytest.mark.slow
@@ -83,7 +90,7 @@ def test_a_short_schedule_keeps_its_rows_and_loses_nothing(
     seed: int, spark: SparkSession, tmp_path: Path
 ) -> None:
     """Two runs behind a close, with a session, a sliding and a cumulate window."""
-    play(seed, spark, tmp_path, runs=2, windows=SHORT)
+    play(seed, spark, tmp_path, runs=2, windows=SHORT, shows=FEW)
 
 
 @pytest.mark.deep
@@ -102,11 +109,11 @@ def play(
     root: Path,
     runs: int = 6,
     windows: tuple[Window, ...] | None = None,
+    shows: tuple[str, ...] = ALL,
 ) -> None:
     """Plays a schedule of so many runs behind the first one, of `windows` or of drawn ones."""
     rng = Random(f"closed {seed}")
     drawn = draw_windows(rng)
-    shows = tuple(AGGREGATES) if windows is None else FEW
     lab = Lab(spark, root, windows or drawn, lateness=None, delay=10 * MINUTE, shows=shows)
     closed = ClosedLab(lab)
     events = [draw_event(rng, n) for n in range(90)]

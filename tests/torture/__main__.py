@@ -39,7 +39,8 @@ def main() -> None:
             wait(lanes, return_when=FIRST_EXCEPTION)
         finally:
             stop.set()
-    show_tally(sum_tallies(tallies.values()), len(COMBINATIONS))
+    total = sum_tallies(tallies.values())
+    show_tally(total, len(total.kills), len(COMBINATIONS))
     for played in lanes:
         played.result()
 

@@ -9,6 +9,7 @@ all tables are those of plain loops. The first difference ends it. In time every
 the three. What was done is kept, and the next torture goes on from there with a new lake.
 """
 
+import signal
 import sys
 import time
 from argparse import ArgumentParser
@@ -88,7 +89,12 @@ class Torture:
             finish_another(self.life, events)
             self.tally.done["passed fewer places"] += 1
             return
-        deeds[deed](sleeper, events)
+        try:
+            deeds[deed](sleeper, events)
+        except BaseException:
+            # A run that is stopped would stay for ever.
+            sleeper.kill()
+            raise
         self.tally.kills[f"{deed} {sleeper.place}"] += 1
 
 
@@ -99,6 +105,11 @@ def plan_round(n: int, seed: str) -> tuple[str, int]:
     """What is done in round `n`, and at which place: in time all of both."""
     order = Random(seed).sample(COMBINATIONS, len(COMBINATIONS))
     return order[n % len(order)]
+
+
+def list_played(tally: Tally) -> set[tuple[str, int]]:
+    """What its rounds have done, by deed and number of the place."""
+    return {plan_round(n, tally.seed) for n in range(tally.rounds)}
 
 
 @contextmanager
@@ -137,6 +148,8 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--home", type=Path, default=ROOT / "build" / "torture")
     asked = parser.parse_args()
+    # What it has started ends with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     home = asked.home / asked.store
     tally, until = load_tally(home), time.monotonic() + asked.minutes * 60
     with (
@@ -146,7 +159,7 @@ def main() -> None:
         try:
             play(storage, tally, home, until)
         finally:
-            show_tally(tally, len(COMBINATIONS))
+            show_tally(tally, len(list_played(tally)), len(COMBINATIONS))
 
 
 if __name__ == "__main__":

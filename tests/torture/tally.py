@@ -87,8 +87,8 @@ def _name_commit() -> str:
     ).stdout.strip()
 
 
-def show_tally(tally: Tally, combinations: int) -> None:
-    """Prints the figures; `combinations` is how many there are to be met."""
+def show_tally(tally: Tally, met: int, combinations: int) -> None:
+    """Prints the figures; so many of all `combinations` were met."""
     hours = f"{tally.seconds / 3600:.1f} hours"
     title = f"seeds {tally.seed}, commit {', '.join(tally.commits)}, {hours}"
     table = Table(title=title)
@@ -96,5 +96,5 @@ def show_tally(tally: Tally, combinations: int) -> None:
     table.add_column("how many", justify="right")
     for name, n in {"rounds": tally.rounds, **tally.done}.items():
         table.add_row(name, f"{n:,}")
-    table.add_row("combinations that were met", f"{len(tally.kills):,} of {combinations:,}")
+    table.add_row("combinations that were met", f"{met:,} of {combinations:,}")
     Console().print(table)
