@@ -41,15 +41,19 @@ def compare(pipeline: Pipeline, since: int | None, until: int | None, limit: int
         past = read_history(pipeline)
         first = _find_side(pipeline, past, since, past.published)
         last = _find_side(pipeline, past, until, past.newest)
-        outputs = {}
-        for window in pipeline.windows:
-            if window.name in first.versions and window.name in last.versions:
-                outputs[window.name] = _compare_output(pipeline, window, first, last, limit)
+        before = [each for each in pipeline.windows if each.name in first.versions]
+        after = [each for each in pipeline.windows if each.name in last.versions]
         return Compared(
             _describe_side(past, first),
             _describe_side(past, last),
-            outputs,
-            list_changed_names(pipeline, past),
+            {
+                each.name: _compare_output(pipeline, each, first, last, limit)
+                for each in before
+                if each in after
+            },
+            added=tuple(each.name for each in after if each not in before),
+            removed=tuple(each.name for each in before if each not in after),
+            changed=list_changed_names(pipeline, past),
         )
 
 

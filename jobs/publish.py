@@ -104,8 +104,8 @@ def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
         removed = list_removed(pipeline, past, subject)
         versions = hold_back(past, subject, [*held, *removed])
         editions = list_editions(pipeline, versions.by_table)
-        is_new = accept is not None or not is_shown(past, subject.run, versions)
-        if is_new:
+        is_recorded = accept is not None or not is_shown(past, subject.run, versions)
+        if is_recorded:
             kept = keep_accepted(past, held)
             acceptance = accept_failures(outcomes, accept, kept)
             changed = _find_changed(pipeline, past, editions)
@@ -113,8 +113,8 @@ def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
             past = _record_publication(pipeline, past, subject, versions, note)
             crashpoint("publish.noted")
         result = _describe(pipeline, past, subject.run or 0, editions, held)
-        _show(pipeline, past, editions, result)
-        return replace(_add_changes(result, past), is_new=is_new)
+        is_new = _show(pipeline, past, editions, result)
+        return replace(_add_changes(result, past), is_new=is_recorded or is_new)
 
 
 def roll_back(pipeline: Pipeline, to: int | None, reason: str) -> RolledBack:
@@ -137,8 +137,8 @@ def roll_back(pipeline: Pipeline, to: int | None, reason: str) -> RolledBack:
         )
         editions = list_earlier(pipeline, past, again)
         now = past.published
-        is_new = now is None or not has_same_outputs(pipeline, again, now)
-        if is_new:
+        is_recorded = now is None or not has_same_outputs(pipeline, again, now)
+        if is_recorded:
             accepted = join_acceptances(parse_note(chosen.note), past.acceptance, kept)
             why = Rollback(chosen.seq, reason).as_note(accepted)
             note = add_to_note(why, _find_changed(pipeline, past, editions))
@@ -147,8 +147,8 @@ def roll_back(pipeline: Pipeline, to: int | None, reason: str) -> RolledBack:
             crashpoint("publish.noted")
         run = None if past.published is None else past.published.run
         result = _describe(pipeline, past, run or 0, editions)
-        _show(pipeline, past, editions, result)
-        return RolledBack(chosen.seq, _add_changes(result, past), is_new, kept)
+        is_new = _show(pipeline, past, editions, result)
+        return RolledBack(chosen.seq, _add_changes(result, past), is_recorded or is_new, kept)
 
 
 def list_publications(pipeline: Pipeline) -> Publications:
@@ -345,14 +345,18 @@ def _finish_showing(pipeline: Pipeline, past: LedgerHistory) -> None:
     _show(pipeline, past, editions, _describe(pipeline, past, published.run or 0, editions))
 
 
-def _show(pipeline: Pipeline, past: LedgerHistory, editions: Editions, result: Publication) -> None:
-    """Makes published tables and pointer those of the newest publication, as `result` tells it."""
+def _show(pipeline: Pipeline, past: LedgerHistory, editions: Editions, result: Publication) -> bool:
+    """Makes published tables and pointer those of the newest publication, as `result` tells it.
+
+    Returns whether the pointer named other versions before.
+    """
     if past.published is None:
         raise ValueError("nothing is published")
     show_editions(pipeline, editions, past.published.seq)
     content = _render_pointer(pipeline, result, past.published)
-    advance_pointer(pipeline, content, past.published.seq)
+    is_new = advance_pointer(pipeline, content, past.published.seq)
     crashpoint("publish.pointed")
+    return is_new
 
 
 def _render_pointer(pipeline: Pipeline, result: Publication, entry: LedgerEntry | None) -> bytes:

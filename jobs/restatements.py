@@ -3,7 +3,6 @@
 frozen rows + restated rows, joined by identity -> old, new and difference of each value
 """
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -72,7 +71,8 @@ class Restatement:
     `operation` says what would be done to the output: insert, update or delete. `run` is the last
     one that has changed what the row would be. `old` and `new` are the values by column, and
     `difference` those of numbers, where an absent one counts as 0. `brought_by` are the steps since
-    the close that have accepted events of its window; None where they were not asked for.
+    the close that have accepted events of its window; None where they were not asked for, or are
+    not known.
     """
 
     key: Mapping[str, Any]
@@ -185,7 +185,7 @@ def _read_window(
         ends = [next(row[name] for name in held if row[name]) for row in rows]
         ended = list(zip(found, ends, strict=True))
         brought = _find_brought(spark, pipeline, past, window, ended, events)
-        found = [replace(each, brought_by=brought[n]) for n, each in enumerate(found)]
+        found = [replace(each, brought_by=brought.get(n)) for n, each in enumerate(found)]
     return Restatements(window.name, restated.count(), tuple(found))
 
 
@@ -216,15 +216,18 @@ def _find_brought(
 ) -> Mapping[int, tuple[Contribution, ...]]:
     """By number of a row the steps that have accepted events of it since it was frozen.
 
+    A row of a window whose bounds are no times has none, because its steps are not known.
+
     Each row comes with the end of the frozen one. Of each step at most so many events are told.
     """
     places, since = {}, {}
+    brought: dict[int, tuple[Contribution, ...]] = {}
     for n, (row, frozen_end) in enumerate(rows):
         bounds = find_bounds(window, {START: plain(row.start), END: plain(row.end)}, {})
         if isinstance(bounds, Bounds):
             places[n] = Place(plain(row.key), bounds)
+            brought[n] = ()
             since[n] = past.find_freezing(micros(frozen_end))
-    brought: dict[int, tuple[Contribution, ...]] = defaultdict(tuple)
     if not places:
         return brought
     around = join_bounds(place.bounds for place in places.values())

@@ -51,6 +51,10 @@ def diff(
     printer.line(f"{pipeline.name}: from {first} to {last}")
     for name, difference in found.outputs.items():
         _print_difference(printer, pipeline, name, difference)
+    for name in found.added:
+        printer.line(f"{name}: every row is new, because {first} does not have this output")
+    for name in found.removed:
+        printer.line(f"{name}: every row is gone, because {last} does not have this output")
     printer.finish({"pipeline": pipeline.name, **found.as_json()})
     tell_changed_spec(pipeline, found.changed)
 

@@ -31,8 +31,8 @@ def read_pointer(pipeline: Pipeline) -> Pointed:
     return _parse(store_of(pointer).read(pointer))
 
 
-def advance_pointer(pipeline: Pipeline, content: bytes, step: int) -> None:
-    """Writes the pointer as a copy of a publish entry.
+def advance_pointer(pipeline: Pipeline, content: bytes, step: int) -> bool:
+    """Writes the pointer as a copy of a publish entry; returns whether it named other versions.
 
     Busy where it is a copy of a later one, or changes all the time, or the lock was lost: another
     command has taken over while this one slept, and may have reset the pipeline.
@@ -41,14 +41,16 @@ def advance_pointer(pipeline: Pipeline, content: bytes, step: int) -> None:
     pointer = pipeline.table(POINTER)
     shared = shared_store_of(pointer)
     if shared is None:
+        before = read_pointer(pipeline)
         store_of(pointer).write(pointer, content)
-        return
+        return before.versions != _parse(content).versions
     for _ in range(_ATTEMPTS):
         found = shared.read_tagged(pointer)
-        if found is not None and (_parse(found.content).step or 0) > step:
+        before = _parse(None if found is None else found.content)
+        if (before.step or 0) > step:
             raise Busy(f"{pipeline.name}: another command has published since; publish again")
         if shared.replace(pointer, content, None if found is None else found.tag) is not None:
-            return
+            return before.versions != _parse(content).versions
     raise Busy(f"{pipeline.name}: {pointer} changes all the time; publish again")
 
 

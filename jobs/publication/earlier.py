@@ -9,7 +9,7 @@ from windowing.errors import UsageError
 from windowing.grid.zone import moment
 from windowing.ledger.acceptance import parse_rollback
 from windowing.ledger.history import LedgerHistory
-from windowing.ledger.rule import LedgerEntry
+from windowing.ledger.rule import EVOLVE_DONE, PERIOD_CLOSED, PERIOD_INTENT, LedgerEntry
 from windowing.merge.rule import complete_table
 from windowing.report.publications import find_undone
 from windowing.report.text import instant_us
@@ -21,7 +21,11 @@ from windowing.storage.plain_log import find_file_retention
 from windowing.storage.store import store_of
 from windowing.storage.version_files import PlainFile, VersionFiles, list_version
 
-_UNDONE = {"evolve_done": "the spec was changed", "period_closed": "a period was closed"}
+_UNDONE = {
+    EVOLVE_DONE: "the spec was changed",
+    PERIOD_INTENT: "a close was begun",
+    PERIOD_CLOSED: "a period was closed",
+}
 
 
 def find_publication(pipeline: Pipeline, past: LedgerHistory, number: int) -> LedgerEntry:
@@ -62,13 +66,19 @@ def choose_earlier(pipeline: Pipeline, past: LedgerHistory, number: int | None) 
         what = _UNDONE.get(undone.step, "rows were erased")
         raise UsageError(
             f"{pipeline.name}: publication {chosen.seq} can't be published again, because {what} "
-            f"since then ({instant_us(undone.at)}); {_advise_on_earlier(pipeline, past, now)}"
+            f"since then ({instant_us(undone.at)}); "
+            f"{_advise_on_earlier(pipeline, past, now, undone)}"
         )
     return chosen
 
 
-def _advise_on_earlier(pipeline: Pipeline, past: LedgerHistory, now: LedgerEntry) -> str:
-    """What can be done in place of a publication that can't be undone."""
+def _advise_on_earlier(
+    pipeline: Pipeline, past: LedgerHistory, now: LedgerEntry, undone: LedgerEntry
+) -> str:
+    """What can be done where going back to a publication would undo that step."""
+    if undone.step in (PERIOD_INTENT, PERIOD_CLOSED):
+        reopen = name_command(pipeline, "reopen", "--reason", "REASON")
+        return f"release its rows, then roll back: {reopen}"
     others = [each for each in past.publications if not has_same_outputs(pipeline, each, now)]
     possible = [each.seq for each in others if find_undone(past, each) is None]
     if possible:

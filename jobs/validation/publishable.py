@@ -11,6 +11,7 @@ from windowing.ledger.rule import (
     CLOSE,
     FINISHED,
     PERIOD_CLOSED,
+    PERIOD_INTENT,
     PUBLISH,
     RUN_OF,
     LedgerEntry,
@@ -23,9 +24,9 @@ def publishable_entry(past: LedgerHistory, validated: Container[int]) -> LedgerE
     """The newest step that was validated and is not published yet.
 
     None unless only runs and backfills came after it: an erased key or a changed spec must not be
-    undone for readers, and rows from before a close are not those that it has frozen.
+    undone for readers, and rows from before a close are not those that it freezes.
     """
-    looked_at = (*FINISHED, PERIOD_CLOSED, PUBLISH)
+    looked_at = (*FINISHED, PERIOD_INTENT, PERIOD_CLOSED, PUBLISH)
     for entry in reversed([e for e in past.entries if e.step in looked_at]):
         if entry.step == PUBLISH:
             return None

@@ -59,14 +59,17 @@ class OutputDifference:
 
 @dataclass(frozen=True)
 class Compared:
-    """What leads from the side `since` to the side `until`, by window.
+    """What leads from the side `since` to the side `until`, by window that both have.
 
-    `changed` is what in the spec is not what made the outputs.
+    Of these windows `until` alone has `added`, and `since` alone `removed`. `changed` is what in
+    the spec is not what made the outputs.
     """
 
     since: Side
     until: Side
     outputs: Mapping[str, OutputDifference]
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, object]:
@@ -75,4 +78,6 @@ class Compared:
             "from": plain(self.since),
             "to": plain(self.until),
             "windows": plain(self.outputs),
+            "added": plain(self.added),
+            "removed": plain(self.removed),
         }

@@ -11,6 +11,7 @@ from windowing.grid.zone import moment
 from windowing.ledger.acceptance import parse_note, parse_rollback
 from windowing.ledger.changed import parse_changed
 from windowing.ledger.history import LedgerHistory, find_ends_of_erasures
+from windowing.ledger.period import read_period
 from windowing.ledger.rule import (
     CLOSE,
     ERASE_DONE,
@@ -133,13 +134,16 @@ def _describe(
 
 
 def find_undone(past: LedgerHistory, entry: LedgerEntry) -> LedgerEntry | None:
-    """A later step that must not be undone for readers: an erasure, a close, a change of the spec.
+    """A later step that must not be undone for readers: an erasure, a change of the spec, a close.
 
-    The end of the erasure that made this publication is none, because it shows what was left.
+    A close that was begun is one, and comes after all others, because it can be released. The end
+    of the erasure that made this publication is none, because it shows what was left.
     """
     own = find_ends_of_erasures(past).get(entry.seq)
-    later = (each for each in past.entries if each.seq > entry.seq and each is not own)
-    steps = [ERASE_INTENT, ERASE_DONE, EVOLVE_DONE]
-    if past.period is not None:
-        steps.append(PERIOD_CLOSED)
-    return next((each for each in later if each.step in steps), None)
+    later = [each for each in past.entries if each.seq > entry.seq and each is not own]
+    lasting = [each for each in later if each.step in (ERASE_INTENT, ERASE_DONE, EVOLVE_DONE)]
+    closes = [] if past.period is None else [each for each in later if each.step == PERIOD_CLOSED]
+    begun = past.open_period
+    if begun is not None and read_period(begun.note) is not None:
+        closes.append(begun)
+    return next((each for each in (*lasting, *closes)), None)

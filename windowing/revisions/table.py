@@ -4,6 +4,7 @@ change feed of an output -> changes[keys, window_start, window_end, __identity, 
 __values]
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,11 +16,13 @@ from windowing.columns import END, INDEX, START, quoted
 from windowing.crash import crashpoint
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.table import read_history
+from windowing.location import Location
 from windowing.merge.rule import REVISIONS, Target, output_table
 from windowing.revisions.rule import find_version_at, list_versions_of_runs
 from windowing.rows import write_json
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta, delta_log, own_tables, upkeep
+from windowing.storage.control import TableError, errors_explained, open_version
 from windowing.storage.kept_open import newest_version, read_commit_text
 from windowing.storage.logged_commit import LoggedCommit, read_commit
 from windowing.storage.own_tables import Once
@@ -234,9 +237,21 @@ def _find_told(target: Target, newest: int, kept_until: int) -> _Versions:
             if telling and changed < 0:
                 changed = version
     if first > 0 and columns_since is not None:
-        # Which columns there were before is not known.
-        first = max(first, columns_since[0])
+        since, columns = columns_since
+        # A commit behind a log that is not whole may have set other things than columns.
+        if since > first and not _had_columns(target.path, first, columns):
+            first = since
     return _Versions(first, newest, changed if changed >= first else -1)
+
+
+def _had_columns(path: Location, version: int, columns: str) -> bool:
+    """Whether a version had these columns, as a log has them; False where that is not known."""
+    try:
+        with errors_explained(path):
+            found = open_version(path, version).schema().to_json()
+    except TableError:
+        return False
+    return bool(json.loads(found) == json.loads(columns))
 
 
 def _list_telling(commit: LoggedCommit) -> list[str]:
