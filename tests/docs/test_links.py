@@ -80,10 +80,6 @@ def test_a_path_that_is_not_there_is_found() -> None:
     assert find_missing(f"`jobs/none.py`\n\n{block}") == ["pipelines/none.yaml"]
 
 
-@pytest.mark.skipif(
-    not (ROOT / "jobs" / "microbatch").is_dir(),
-    reason="the pages describe rooms that are not built yet",
-)
 @pytest.mark.parametrize(
     "page", ["CONTRIBUTING.md", "docs/aggregates.md", "docs/reliability.md", "docs/glossary.md"]
 )

@@ -112,6 +112,7 @@ def test_what_was_ahead_of_the_clock_when_it_was_staged_is_not_lost(
 
     with armed(run_once):
         lab.backfill(begun - 2 * HOUR, begun + HOUR)
+    assert len(lab.landed) == 2
     lab.check()
 
 

@@ -291,8 +291,11 @@ def test_files_that_killed_ingests_were_writing_are_deleted_by_the_next(
     assert len(left_over) == 10
     drop.land("2.csv", DAY)
 
+    met = []
+
     def another(name: str) -> None:
         if name == "ingest.read":
+            met.append(name)
             live = home / "files" / name_draft()
             live.write_bytes(b"PAR1")
             with pytest.raises(Busy):
@@ -301,6 +304,7 @@ def test_files_that_killed_ingests_were_writing_are_deleted_by_the_next(
 
     with armed(another):
         drop.take(spark)
+    assert met
     assert not any(file.exists() for file in left_over)
     assert len(drop.rows(spark, "id")) == 4
 
@@ -329,13 +333,17 @@ def test_one_ingest_at_a_time(spark: SparkSession, tmp_path: Path) -> None:
     drop = DropFolder(tmp_path)
     drop.land("1.csv", DAY)
 
+    met = []
+
     def another(name: str) -> None:
         if name == "ingest.read":
+            met.append(name)
             with pytest.raises(Busy, match="another writer holds"):
                 drop.take(spark)
 
     with armed(another):
         assert drop.take(spark).appended == 2
+    assert met
     assert len(drop.rows(spark)) == 2
 
 

@@ -56,6 +56,7 @@ def test_a_publication_asks_for_little(lake: PublishedLake, s3_proxy: FaultyProx
     kinds = [each.kind for each in s3_proxy.asked]
     counted = {kind: kinds.count(kind) for kind in sorted({*kinds})}
     asked = [f"{each.kind} {each.key}" for each in s3_proxy.asked]
+    assert counted.get("PUT", 0) > 0, "the proxy counts"
     assert all(n <= MOST.get(kind, 0) for kind, n in counted.items()), "\n".join(asked)
     check(lake)
 

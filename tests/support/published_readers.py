@@ -17,7 +17,6 @@ from windowing.storage.s3_settings import read_s3_settings
 
 Row = Mapping[str, Any]
 CHANGE = "_change_type"
-_OF_FEED = (CHANGE, "_commit_version", "_commit_timestamp")
 
 
 def open_delta(table: Location) -> DeltaTable:

@@ -4,7 +4,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tests.support.store_contract import StoreContract
 from windowing.location import Location
-from windowing.storage.store import SharedStore
+from windowing.storage.store import SharedStore, shared_store_of
+
+
+def shared(place: Location, seconds: float | None = None) -> SharedStore:
+    """The store of a place that machines share, which waits so long for an answer."""
+    store = shared_store_of(place, seconds)
+    assert store is not None
+    return store
 
 
 class SharedStoreContract(StoreContract):

@@ -125,6 +125,8 @@ def lab_of(drawn: Schedule, spark: SparkSession, root: Path) -> Ending:
         drawn.idle_after,
         max_future=drawn.max_future,
     )
+    if drawn.bound is not None:
+        lab.bound({"rows": drawn.bound})
     if any(isinstance(step, Run) and step.alters == "widens" for step in drawn.steps):
         made_with_a_spare_column(lab)
     else:

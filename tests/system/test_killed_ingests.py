@@ -42,7 +42,7 @@ def land_files(drop: DropFolder, wave: int, rng: Random) -> tuple[set[str], set[
 def killed(drop: DropFolder, rng: Random, whom: str) -> str:
     """What an ingest in a process of its own came to before it was killed; empty where it ended.
 
-    Half of them are killed at a place, the others at some time.
+    Three of four are killed at a place, the others at some time.
     """
     at_place = rng.random() < 0.75
     nth = rng.randint(1, PLACES) if at_place else 10_000

@@ -36,6 +36,8 @@ def test_no_command_asks_more_than_its_bound(
 ) -> None:
     shop = make_shop(s3_server, s3_proxy, tmp_path)
     counted = {each.name: each for each in play(shop)}
+    assert counted.keys() == BOUNDS.keys()
+    assert any(each.kind == "PUT" for each in counted["one row"].asked), "the proxy counts"
     over = [text for name, each in counted.items() for text in find_excess(each, BOUNDS[name])]
     assert not over, "\n".join(over)
     assert count_events(shop, "hourly") == count_events(shop, "busy") == 3_001

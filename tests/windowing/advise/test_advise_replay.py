@@ -40,7 +40,6 @@ from windowing.spec.kinds import Count, Global, RecordSliding, Session, Window
 from windowing.spec.pipeline import Pipeline, Watermark
 
 START = year(2026)
-HORIZON = 3650 * DAY
 
 
 @dataclass(frozen=True)

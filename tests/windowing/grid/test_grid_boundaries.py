@@ -61,6 +61,10 @@ def test_offsets_and_hours_are_those_of_the_clock(zone: str | None, t: list[int]
 def test_instants_are_those_at_which_the_clock_shows_a_time(
     zone: str | None, local: list[int]
 ) -> None:
+    beside = list_beside_jumps(zone, min(local) - 400 * DAY, max(local) + 400 * DAY)[:300]
+    # The first are shown twice where the clock went back, the others never where it went on.
+    local += [wall_clock.wall(t, zone) for t in beside]
+    local += [wall_clock.wall(t, zone) - HOUR // 2 for t in beside]
     found, on_clock = find_instants(zone, np.array(local, np.int64))
     for each, at, is_shown in zip(local, found.tolist(), on_clock.tolist(), strict=True):
         first = wall_clock.instant(each, zone)

@@ -6,22 +6,22 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from tests.support.faulty_store import Fault
 from tests.support.hdfs_server import HdfsServer
-from tests.support.shared_store_contract import SharedStoreContract
+from tests.support.shared_store_contract import SharedStoreContract, shared
 from windowing.location import Location
 from windowing.storage import control, log_copies
 from windowing.storage.hdfs_client import HdfsClient
 from windowing.storage.hdfs_tokens import Tokens
 from windowing.storage.kept_open import lake_written, logs_copied, reuse_table
 from windowing.storage.log_lines import LOG
-from windowing.storage.store import SharedStore, Store, shared_store_of, store_of
+from windowing.storage.store import SharedStore, Store, store_of
 from windowing.storage.table_properties import CHECKPOINT_INTERVAL
 
 SCHEMA = pa.schema([("run", pa.int64())])
@@ -43,12 +43,6 @@ class TestHdfsStore(SharedStoreContract):
     def store(self, home: Location) -> Store:
         """A store."""
         return store_of(home)
-
-
-def shared(place: Location, seconds: float | None = None) -> SharedStore:
-    store = shared_store_of(place, seconds)
-    assert store is not None
-    return store
 
 
 def write(store: SharedStore, home: Location) -> None:
@@ -81,13 +75,6 @@ def delete(store: SharedStore, home: Location) -> None:
 
 def delete_replaced(store: SharedStore, home: Location) -> None:
     store.delete_file(home / "c")
-
-
-class Fault(Enum):
-    """What happens to a call."""
-
-    LOST = "it is not done, and its caller gets an error"
-    UNANSWERED = "it is done, and its caller gets an error"
 
 
 Change = Callable[[SharedStore, Location], None]

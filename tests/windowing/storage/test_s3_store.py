@@ -13,13 +13,13 @@ import pytest
 from tests.support import faulty_proxy
 from tests.support.faulty_proxy import CHANGES, READS, Fault, FaultyProxy, Planned
 from tests.support.s3_server import KEYS, S3Server, find_free_port
-from tests.support.shared_store_contract import SharedStoreContract
+from tests.support.shared_store_contract import SharedStoreContract, shared
 from windowing.errors import UsageError
 from windowing.location import Location
 from windowing.storage import control, s3_store
 from windowing.storage import store as store_module
 from windowing.storage.conditional_put import check_conditional_put
-from windowing.storage.store import SharedStore, Store, shared_store_of, store_of
+from windowing.storage.store import Store, store_of
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ class TestS3Store(SharedStoreContract):
 
 
 class TestS3StoreThatLosesWrites(TestS3Store):
-    """Every third write does not arrive at first, and every other read has to be repeated."""
+    """Every seventh write does not arrive at first, and every fifth read has to be repeated."""
 
     FAULTS: tuple[Planned, ...] = (
         Planned(Fault.LOST, CHANGES, times=None, every=7),
@@ -53,7 +53,7 @@ class TestS3StoreThatLosesWrites(TestS3Store):
 
 
 class TestS3StoreThatLosesAnswers(TestS3StoreThatLosesWrites):
-    """Every other write is done, and its answer is lost."""
+    """Of every fifth write the answer is lost, and every fifth read does not arrive."""
 
     FAULTS = (
         Planned(Fault.UNANSWERED, CHANGES, times=None, every=5),
@@ -82,12 +82,6 @@ class TestS3StoreThatListsSlowly(TestS3StoreThatLosesWrites):
             assert not store.create(home / "b", b"3")
             assert listed.result() == ["a"]
         assert [*store.list_files(home)] == ["a", "b"]
-
-
-def shared(place: Location, seconds: float | None = None) -> SharedStore:
-    store = shared_store_of(place, seconds)
-    assert store is not None
-    return store
 
 
 def write(home: Location) -> None:

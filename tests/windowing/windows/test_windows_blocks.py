@@ -2,13 +2,13 @@
 
 import random
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from tests.support.small_lake import at
 from windowing.aggregates.algebra import Part, rows_part
 from windowing.grid.range import Range
 from windowing.grid.rule import Grid
@@ -33,12 +33,6 @@ def kept() -> list[Part]:
     least = Part("least", F.lit(None), F.min, join=F.least)
     most = Part("most", F.lit(None), F.max, join=F.greatest)
     return [rows_part(), least, most]
-
-
-def at(minute: int | None) -> datetime | None:
-    if minute is None:
-        return None
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(minutes=minute)
 
 
 def draw_panes(seed: int) -> Iterator[Pane]:

@@ -4,7 +4,6 @@ Times are minutes after 1970, so that a window is two small numbers.
 """
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from tests.support.small_lake import at
 from windowing.aggregates.algebra import Part, rows_part
 from windowing.columns import PANE
 from windowing.grid.range import Range
@@ -39,12 +39,6 @@ SESSIONS = "key string, window_start timestamp, window_end timestamp, last_event
 def most() -> Part:
     """A part that cannot be subtracted."""
     return Part("most", F.lit(None), F.max)
-
-
-def at(minute: int | None) -> datetime | None:
-    if minute is None:
-        return None
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(minutes=minute)
 
 
 def rows_of(frame: DataFrame, *names: str) -> list[tuple[Any, ...]]:
