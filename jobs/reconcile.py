@@ -143,7 +143,10 @@ def _delete_copy(spark: SparkSession, pipeline: Pipeline) -> None:
 
 def _list_copied(root: Location) -> list[str]:
     """The tables in the directory of the copy, and what is left of some."""
-    return sorted({*store_of(root).list_names(root)} - {LOCK})
+    store = store_of(root)
+    names = {*store.list_names(root)} - {LOCK}
+    # On S3 an object that stands for a directory may be left of it.
+    return sorted(name for name in names if store.list_files(root / name))
 
 
 def _copy_of(pipeline: Pipeline) -> Pipeline:

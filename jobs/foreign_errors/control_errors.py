@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from windowing.doctor.rule import advice
 from windowing.errors import StateRefused
+from windowing.ingest.rule import HOME
 from windowing.spec.pipeline import Pipeline
 from windowing.storage.catalog_managed import tells_of_catalog
 from windowing.storage.control import TableError
@@ -53,7 +54,8 @@ def control_errors_explained(pipeline: Pipeline) -> Iterator[None]:
 
 def refuse_table(pipeline: Pipeline, table: str, refusal: Refusal) -> StateRefused:
     """The error of a run that can't use a table of its own."""
+    # A reset leaves the source and the record of its files alone.
+    instead = "" if pipeline.name == HOME else f", or {advice(pipeline)}"
     return StateRefused(
-        "TABLE_CHANGED",
-        f"{table} {refusal.found}; {refusal.remedy}, then run again, or {advice(pipeline)}",
+        "TABLE_CHANGED", f"{table} {refusal.found}; {refusal.remedy}, then run again{instead}"
     )

@@ -123,6 +123,12 @@ def explain_source_error(
     which = describe_rewrites(spark, pipeline, past)
     if which:
         problem = f"{problem}: {which}"
+    if pipeline.source.event_time.column is None:
+        return StateRefused(
+            code,
+            f"{problem}; events that happen when they arrive can't be reprocessed, so "
+            f"{advice(pipeline)}",
+        )
     follow = _FOLLOW.format(command=name_command(pipeline, "backfill", "--source newest"))
     return StateRefused(code, f"{problem}; {follow}; or {advice(pipeline)}")
 

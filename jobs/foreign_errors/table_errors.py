@@ -21,6 +21,7 @@ from jobs.foreign_errors.control_errors import (
     refuse_table,
 )
 from windowing.errors import TidemarkError
+from windowing.ingest.rule import HOME
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.reserved import PUBLISHED
 from windowing.storage.catalog_managed import tells_of_catalog
@@ -76,5 +77,6 @@ def explain_table_error(pipeline: Pipeline, text: str) -> TidemarkError | None:
     refusal = refusals[0]
     # The message also contains values of rows, so only the table's name is taken from it.
     named = re.search(re.escape(pipeline.root.hadoop) + rf"/((?:{PUBLISHED}/)?\w+)", text)
-    table = str(pipeline.table(named[1])) if named else f"a table in {pipeline.root}"
+    place = pipeline.lake if pipeline.name == HOME else pipeline.root
+    table = str(pipeline.table(named[1])) if named else f"a table in {place}"
     return refuse_table(pipeline, table, refusal)

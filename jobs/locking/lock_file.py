@@ -1,5 +1,6 @@
 """The file that is locked, as this process sees it: for commands that need no JVM."""
 
+import errno
 import fcntl
 import json
 import os
@@ -32,6 +33,8 @@ _LOCKED_HERE: set[Path] = set()
 """The lock files that blocks of this process hold."""
 _GUARD = Lock()
 """Guards `_LOCKED_HERE` against threads."""
+_PASSING = {errno.EIO, errno.ECONNREFUSED, errno.ETIMEDOUT, errno.EBUSY}
+"""The numbers of errors that a store has while it is down, restarts or has too much to do."""
 
 
 def lock_path(pipeline: Pipeline) -> Path:
@@ -177,10 +180,15 @@ def _find_other_holder(path: Path) -> Holder | None:
 
 @contextmanager
 def write_errors_explained(pipeline: Pipeline) -> Iterator[None]:
-    """UsageError, with the directory and the cause, where the block can't write a file."""
+    """UsageError, with the directory and the cause, where the block can't write a file.
+
+    Passed on are errors of a store that may be over by the next try.
+    """
     try:
         yield
     except OSError as error:
+        if error.errno in _PASSING and shared_store_of(pipeline.root) is not None:
+            raise
         cause = f"({error.strerror}): {error.filename}"
         advice = "; the lake has to be a directory to which the user of this process may write"
         if shared_store_of(pipeline.root) is not None:

@@ -31,8 +31,9 @@ def all_accepted_rows(batch: RunContext, version: int) -> DataFrame:
     -> source rows + [t, why, digest, inside, live, missed, judged_by]
     """
     timed = _read_rows(batch, version)
-    if batch.erased.any_lifted:
-        # Refused rows of what was erased were deleted, and no invalid one was ever accepted.
+    if batch.erased.any_lifted or batch.source_may_change:
+        # No invalid row was ever accepted. Of what was erased, and of rows that the source has
+        # changed, nothing says that they were refused.
         timed = timed.where(F.col(WHY).isNull())
     history = with_history(timed, refused_digests(batch), partly_late(batch))
     return only_accepted(batch, history.where(LIVE)).withColumn(INSIDE, F.lit(True))

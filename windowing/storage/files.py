@@ -53,7 +53,8 @@ def list_tables(directory: Location) -> list[str]:
 
 
 def _has_log(table: Location) -> bool:
-    return LOG in store_of(table).list_names(table)
+    # On S3 an object that stands for the directory may be left of it.
+    return any(store_of(table).list_names(table / LOG))
 
 
 def newest_version(table: Location) -> int:

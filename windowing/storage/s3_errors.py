@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from obstore.exceptions import (
     AlreadyExistsError,
     BaseError,
+    InvalidPathError,
     PermissionDeniedError,
     PreconditionError,
     UnauthenticatedError,
@@ -86,6 +87,11 @@ _BY_WORDS = {
     "HTTP error": _LOST,
 }
 """Of errors that are no answers, by words of the library, which has no class for them."""
+_ODD_NAME = (
+    errno.EINVAL,
+    "the name of an object there is no path, because it has //, /./, /../ or a control character; "
+    "move that object away",
+)
 _DENIED = (errno.EACCES, "the store refuses the credentials")
 
 
@@ -120,6 +126,8 @@ def explain(place: Location, error: Exception) -> OSError:
     """The error of a file system for one of the library."""
     if isinstance(error, ValueError):
         return OSError(errno.EINVAL, "S3 can't have a file of this name", place.text)
+    if isinstance(error, InvalidPathError):
+        return OSError(*_ODD_NAME, place.text)
     denied = isinstance(error, PermissionDeniedError | UnauthenticatedError)
     return _explain(place, str(error)) or (
         OSError(*_DENIED, place.text) if denied else NoAnswer(*_LOST, place.text)

@@ -18,6 +18,7 @@ import pyarrow as pa
 from obstore.exceptions import AlreadyExistsError, PreconditionError
 from obstore.store import S3Store as Client
 
+from windowing.errors import UsageError
 from windowing.location import Location
 from windowing.storage.parts_of_files import open_parts
 from windowing.storage.permission import check_permission
@@ -135,7 +136,11 @@ class S3Store:
                 unanswered = None
             except NoAnswer as error:
                 unanswered = error
-            found = self._find(file, len(content))
+            try:
+                found = self._find(file, len(content))
+            except UsageError as error:
+                # The keys are just being written anew, and an earlier request may still arrive.
+                raise unanswered or NoAnswer(*_UNDECIDED, file.text) from error
             if found is not None and found.is_by(write_id, content):
                 return found.tag
             is_unchanged = (None if found is None else found.tag) == tag

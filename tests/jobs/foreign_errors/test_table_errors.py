@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.foreign_errors.table_errors import explain_table_error
+from jobs.landing.look import keeper_of
 from tests.oracle import Event, Tumbling
 from tests.support.long_lived_pipeline import BASE, MINUTE
 from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
@@ -58,3 +59,12 @@ def test_the_table_is_named_and_no_value_of_a_row(spark: SparkSession, tmp_path:
     )
     assert "10" not in str(found).replace(str(tmp_path), "")
     assert explain_table_error(lab.pipeline, "[DIVIDE_BY_ZERO] Division by zero") is None
+
+
+def test_the_record_of_landed_files_is_not_reset(spark: SparkSession, tmp_path: Path) -> None:
+    """The pipeline's `reset` leaves it alone, and the source as well."""
+    lab = Lab(spark, tmp_path, (HOURLY,), shows=FEW)
+    source = lab.pipeline.source.table
+    found = explain_table_error(keeper_of(lab.pipeline), "[DELTA_METADATA_MISMATCH] columns")
+    assert str(found).startswith(f"TABLE_CHANGED: a table in {source} ")
+    assert "reset" not in str(found)

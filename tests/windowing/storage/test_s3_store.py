@@ -16,9 +16,11 @@ from tests.support.s3_server import KEYS, S3Server, find_free_port
 from tests.support.shared_store_contract import SharedStoreContract, shared
 from windowing.errors import UsageError
 from windowing.location import Location
-from windowing.storage import control, s3_store
+from windowing.storage import control, s3_errors, s3_store
 from windowing.storage import store as store_module
 from windowing.storage.conditional_put import check_conditional_put
+from windowing.storage.files import list_tables
+from windowing.storage.log_lines import LOG
 from windowing.storage.store import Store, store_of
 
 
@@ -301,6 +303,38 @@ def test_objects_that_stand_for_directories_are_no_files(
     assert [*store.list_files(home)] == ["full/empty"]
     assert not store.list_files(home / "none")
     assert {*store.list_names(home)} == {"none", "full"}
+
+
+def test_an_object_that_stands_for_a_log_makes_no_table(
+    s3_server: S3Server, home: Location
+) -> None:
+    """Spark makes such, and they stay when all files are deleted."""
+    store_of(home).write(home / "hourly" / LOG / f"{0:020}.json", b"{}")
+    for name in ("lake/late/", f"lake/late/{LOG}/"):
+        s3_server.make_object(home, name)
+    assert list_tables(home) == ["hourly"]
+
+
+def test_a_name_that_is_no_path_is_told(s3_server: S3Server, home: Location) -> None:
+    s3_server.make_object(home, "lake/drop/two%0Alines")
+    with pytest.raises(OSError, match="the name of an object there is no path") as met:
+        store_of(home).list_files(home / "drop")
+    assert met.value.errno == errno.EINVAL
+
+
+def test_keys_that_are_written_anew_decide_nothing(
+    home: Location, s3_proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer of a put is lost, and then the keys can't be read: it may still arrive."""
+    store = shared(home)
+    s3_proxy.plan(Planned(Fault.UNANSWERED, CHANGES))
+
+    def find_no_keys(*_: object) -> None:
+        raise UsageError("the profile has no keys")
+
+    monkeypatch.setattr(type(store), "_find", find_no_keys)
+    with pytest.raises(s3_errors.NoAnswer):
+        store.create(home / "a", b"1")
 
 
 def test_many_files_are_listed_and_deleted(home: Location, s3_proxy: FaultyProxy) -> None:
