@@ -77,20 +77,24 @@ def _describe_lock(lock: "LeaseNote") -> str:
 
 
 def _break_lock(printer: Printer, pipeline: "Pipeline", *, yes: bool) -> None:
+    from jobs.landing.look import keeper_of
     from jobs.locking.broken_lock import break_lock, find_lock_to_break
 
-    held = find_lock_to_break(pipeline)
+    keepers = [] if pipeline.source.files is None else [keeper_of(pipeline)]
+    found = find_lock_to_break(pipeline, keepers)
+    owner, held = (pipeline, None) if found is None else found
+    locked = "lock" if owner is pipeline else "lock on the ingest"
     if held is not None and not yes:
         confirm(
-            f"doctor would break the lock of {held}",
-            f"Break the lock of {held}? What it has not committed is lost.",
+            f"doctor would break the {locked} of {held}",
+            f"Break the {locked} of {held}? What it has not committed is lost.",
             "the lock stays as it is",
         )
-    is_broken = held is not None and break_lock(pipeline, held)
+    is_broken = held is not None and break_lock(owner, held)
     if held is None:
         printer.line(f"{pipeline.name}: nobody holds the lock")
     elif is_broken:
-        printer.line(f"{pipeline.name}: the lock of {held} is broken")
+        printer.line(f"{pipeline.name}: the {locked} of {held} is broken")
     else:
         printer.line(f"{pipeline.name}: {held} has given the lock back meanwhile")
     lock = None if held is None else held.as_json()

@@ -1,5 +1,7 @@
 """The end of a lock before its time."""
 
+from collections.abc import Sequence
+
 from jobs.locking.lease_note import LeaseNote, State
 from jobs.locking.lease_object import find_lease
 from jobs.locking.lease_waiting import break_lease
@@ -8,18 +10,25 @@ from windowing.errors import UsageError
 from windowing.spec.pipeline import Pipeline
 
 
-def find_lock_to_break(pipeline: Pipeline) -> LeaseNote | None:
-    """The lock as somebody holds it; None where nobody does.
+def find_lock_to_break(
+    pipeline: Pipeline, keepers: Sequence[Pipeline]
+) -> tuple[Pipeline, LeaseNote] | None:
+    """Whose lock somebody holds, with its holder: the pipeline's, or else that of a keeper.
 
-    UsageError where the lock is one of the system, which can't be broken and need not be.
+    None where nobody holds one. UsageError where the lock is one of the system, which can't be
+    broken and need not be.
     """
-    if find_lease(pipeline) is None:
+    leased = [each for each in (pipeline, *keepers) if find_lease(each) is not None]
+    if not leased:
         raise UsageError(
             f"{pipeline.name}: the lock of {pipeline.root} is one of this machine's system, and is "
             "free as soon as its process has ended; end that process instead"
         )
-    found = find_lock(pipeline)
-    return found if found is not None and found.state is State.HELD else None
+    for each in leased:
+        found = find_lock(each)
+        if found is not None and found.state is State.HELD:
+            return each, found
+    return None
 
 
 def break_lock(pipeline: Pipeline, held: LeaseNote) -> bool:

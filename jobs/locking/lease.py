@@ -9,7 +9,7 @@ found -> its holder has gone? broken -> taken -> fenced -> work, renewed -> give
 """
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from threading import Event, Lock, Thread
 
@@ -132,6 +132,7 @@ class HeldLease:
     def __init__(self, lease: LeaseObject, taken: Found, began: float) -> None:
         self._lease, self._found, self._renewed_at = lease, taken, began
         self._lost: Busy | None = None
+        self._when_lost: Callable[[], None] = lambda: None
         self._trouble = "this process was stopped"
         self._turn, self._over = Lock(), Event()
         self._thread = Thread(target=self._keep_renewing, name="lease", daemon=True)
@@ -141,6 +142,15 @@ class HeldLease:
     def epoch(self) -> int:
         """The number of the lease."""
         return self._note.epoch
+
+    def call_when_lost(self, does: Callable[[], None]) -> None:
+        """Calls it as soon as a renewal finds that another one has taken the lease over.
+
+        A commit that was allowed before may take long, and is not asked for again.
+        """
+        self._when_lost = does
+        if self._lost is not None:
+            does()
 
     def check(self) -> None:
         """Busy where another one has taken the lease over, or may have."""
@@ -201,6 +211,7 @@ class HeldLease:
             written = self._lease.write_on(note, self._found)
             if written is None:
                 self._lost = self._explain_loss(self._name_successor())
+                self._when_lost()
             else:
                 self._found = written
 

@@ -23,10 +23,10 @@ from jobs.locking.lock_file import (
 )
 from windowing.errors import Busy, UsageError
 from windowing.spec.pipeline import Pipeline
+from windowing.storage.delta_log import CommitFence
 from windowing.storage.kept_open import lake_written
 from windowing.storage.log_stores import LOG_STORE_SETTINGS, name_setting
 from windowing.storage.spark_internals import (
-    CommitFence,
     FileLock,
     find_jvm_process,
     read_setting,
@@ -50,10 +50,11 @@ def writer(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
             held = take_lease(lease, [find_jvm_process(spark)])
         with (
             holding(held),
-            _fenced(spark, pipeline),
+            _fenced(spark, pipeline) as fence,
             lake_written(pipeline.root),
             table_errors_explained(pipeline),
         ):
+            held.call_when_lost(fence.close)
             yield
         return
     path = lock_path(pipeline)
@@ -80,7 +81,7 @@ def writer(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
 
 
 @contextmanager
-def _fenced(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
+def _fenced(spark: SparkSession, pipeline: Pipeline) -> Iterator[CommitFence]:
     """Inside, the JVM commits to tables of the pipeline only versions that this command allows.
 
     After an error behind which the JVM may still be at work this stays. UsageError where Delta
@@ -89,7 +90,7 @@ def _fenced(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
     _check_log_store(spark, pipeline.root.hadoop)
     fence = CommitFence(spark, pipeline.root.hadoop)
     try:
-        yield
+        yield fence
     except BaseException as error:
         if is_over(error):
             fence.lift()

@@ -392,7 +392,7 @@ CASES = {
         Case(
             "doctor SPEC --break-lock --yes",
             {
-                "jobs.locking.broken_lock.find_lock_to_break": LOCK,
+                "jobs.locking.broken_lock.find_lock_to_break": ("of the pipeline", LOCK),
                 "jobs.locking.broken_lock.break_lock": True,
             },
         ),

@@ -20,8 +20,9 @@ from jobs.sessions.exact_session import copy_session
 from jobs.sessions.profiles import TEST
 from jobs.sessions.s3_session import ON_S3
 from windowing.storage import delta_log, spark_internals, upkeep
+from windowing.storage.delta_log import CommitFence, allow_commit
 from windowing.storage.files import locate_uri
-from windowing.storage.spark_internals import SPARK_ERRORS, CommitFence, allow_commit
+from windowing.storage.spark_internals import SPARK_ERRORS
 
 _SETTINGS = {**TEST, **ON_S3, "spark.master": "local[1]", "spark.driver.memory": "1g"}
 

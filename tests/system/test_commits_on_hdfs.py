@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 
 from tests.support.hdfs_server import HdfsServer
 from windowing.location import Location
-from windowing.storage.spark_internals import FENCED, SPARK_ERRORS, CommitFence, allow_commit
+from windowing.storage.delta_log import CommitFence, allow_commit
+from windowing.storage.spark_internals import FENCED, SPARK_ERRORS
 
 ROWS = 8
 """How many rows each writer appends, by a commit each."""

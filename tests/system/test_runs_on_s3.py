@@ -7,12 +7,16 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from jobs.locking.broken_lock import break_lock, find_lock_to_break
+from jobs.locking.lease_object import VARIABLE
+from jobs.locking.lock import writer
 from tests.support.faulty_proxy import CHANGES, READS, Fault, Planned, started_proxy
 from tests.support.killed_process import light, patiently
 from tests.support.long_lived_pipeline import Life
@@ -20,7 +24,11 @@ from tests.support.pipeline_under_test import ARRIVAL
 from tests.support.s3_server import KEYS, S3Server
 from tests.support.s3_session import session_on_s3
 from tests.support.shared_storage import SharedStorage
+from windowing.errors import Busy
 from windowing.grid.zone import moment
+from windowing.storage import delta_log
+from windowing.storage.files import newest_version
+from windowing.storage.spark_internals import FENCED, SPARK_ERRORS
 
 SEED = 13
 MIDWAY = (20, 60, 90)
@@ -81,3 +89,21 @@ def test_a_run_whose_credentials_expire_midway_is_finished_by_the_next(
     patiently(life.lab.go)
     life.lab.truth.run(events, ARRIVAL)
     life.check()
+
+
+def test_what_was_allowed_is_refused_once_the_lock_is_broken(
+    life: Life, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between permission and commit a job of Spark may take long, and a reset come first."""
+    monkeypatch.setenv(VARIABLE, "2")
+    spark, trips = life.lab.spark, life.lab.pipeline
+    table = trips.table("made")
+    with pytest.raises(Busy, match="because another process has broken it"), writer(spark, trips):
+        found = find_lock_to_break(trips, [])
+        assert found is not None
+        with delta_log.committing(spark, table):
+            break_lock(*found)
+            time.sleep(2)
+            with pytest.raises(SPARK_ERRORS, match=f"{FENCED}: nothing may be committed"):
+                spark.range(3).write.format("delta").save(table.hadoop)
+    assert newest_version(table) == -1

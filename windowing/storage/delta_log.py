@@ -6,15 +6,15 @@ of its own.
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
 from windowing.location import Location
-from windowing.storage import spark_internals
 from windowing.storage.files import find_time, locate_uri
 from windowing.storage.kept_open import (
     find_next_version,
@@ -49,16 +49,51 @@ def committing(spark: SparkSession, path: Location) -> Iterator[None]:
     check_permission()
     allowed = find_next_version(path)
     if allowed is not None:
-        spark_internals.allow_commit(spark, path.hadoop, allowed)
+        allow_commit(spark, path.hadoop, allowed)
     yield
     # What this JVM knows may be of another command, which has taken over meanwhile.
-    made = known_version(spark, path) if allowed is None else _find_next_commit(spark, path) - 1
+    made = (
+        known_version(spark, path) if allowed is None else find_next_commit(spark, path.hadoop) - 1
+    )
     note_version(path, made)
 
 
-def _find_next_commit(spark: SparkSession, path: Location) -> int:
+def allow_commit(spark: SparkSession, table: str, version: int) -> None:
+    """Lets the JVM commit this version of a table next, in a directory as Spark spells it."""
+    java: Any = spark._jvm
+    java.tidemark.Fence.allow(table, version)
+
+
+def find_next_commit(spark: SparkSession, table: str) -> int:
     """The version after that which this command has begun with or has made last."""
-    return int(getattr(spark._jvm, "tidemark.Fence").next(path.hadoop))
+    java: Any = spark._jvm
+    return int(java.tidemark.Fence.next(table))
+
+
+class CommitFence:
+    """Which versions the JVM may commit to the tables of a lake; it refuses all others.
+
+    From the start there are none but those that `allow_commit` names. After its own commit of a
+    version it may commit the next one. What it refuses ends with an error that has `FENCED` in its
+    text, before anything is written. Tables whose log store is one of Delta's own have no fence.
+    """
+
+    def __init__(self, spark: SparkSession, lake: str) -> None:
+        java: Any = spark._jvm
+        self._fence, self._lake = java.tidemark.Fence, lake
+        self._fence.only(lake)
+
+    def close(self) -> None:
+        """Nothing may be committed any more, not even a version that was allowed before."""
+        # A JVM that has ended commits nothing.
+        with suppress(OSError, Py4JError):
+            self._fence.only(self._lake)
+
+    def lift(self) -> None:
+        """Whatever lies in the lake may be committed to again."""
+        # A JVM that has ended has no fence any more.
+        with suppress(OSError, Py4JError):
+            self._fence.lift(self._lake)
 
 
 def known_schema(spark: SparkSession, path: Location) -> T.StructType:

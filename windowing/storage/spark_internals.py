@@ -11,13 +11,13 @@ import signal
 import subprocess
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from py4j.java_gateway import JavaObject
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.core import context as pyspark_context
 from pyspark.errors import PySparkException
@@ -371,29 +371,3 @@ class FileLock:
         if self._lock is not None:
             self._lock.release()
         self._channel.close()
-
-
-def allow_commit(spark: SparkSession, table: str, version: int) -> None:
-    """Lets the JVM commit this version of a table next, in a directory as Spark spells it."""
-    java: Any = spark._jvm
-    java.tidemark.Fence.allow(table, version)
-
-
-class CommitFence:
-    """Which versions the JVM may commit to the tables of a lake; it refuses all others.
-
-    From the start there are none but those that `allow_commit` names. After its own commit of a
-    version it may commit the next one. What it refuses ends with an error that has `FENCED` in its
-    text, before anything is written. Tables whose log store is one of Delta's own have no fence.
-    """
-
-    def __init__(self, spark: SparkSession, lake: str) -> None:
-        java: Any = spark._jvm
-        self._fence, self._lake = java.tidemark.Fence, lake
-        self._fence.only(lake)
-
-    def lift(self) -> None:
-        """Whatever lies in the lake may be committed to again."""
-        # A JVM that has ended has no fence any more.
-        with suppress(OSError, Py4JError):
-            self._fence.lift(self._lake)

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from jobs.cli.main import main
+from jobs.landing.look import keeper_of
 from jobs.locking.lease_note import State
 from jobs.locking.lease_object import VARIABLE
 from jobs.locking.lock_file import held_here
@@ -44,6 +45,21 @@ def test_the_next_command_goes_on_and_the_holder_can_not(spec: Path, shared_home
             assert note_of(trips).epoch == 2
             assert tell(holder, "record") != "done"
             assert holder.wait(30) != 0
+
+
+def test_the_lock_of_an_ingest_is_broken_where_the_pipeline_is_free(
+    spec: Path, shared_home: Location
+) -> None:
+    described = json.loads(spec.read_text())
+    described["source"]["files"] = {"folder": str(spec.parent), "format": "csv"}
+    spec.write_text(json.dumps(described))
+    keeper = keeper_of(load_pipeline(spec))
+    with held_here(keeper):
+        done = break_lock(spec, "--yes")
+        assert (done.exit_code, done.stderr) == (0, "")
+        assert done.stdout.startswith("trips: the lock on the ingest of `")
+        assert note_of(keeper).state is State.BROKEN
+    assert break_lock(spec).stdout == "trips: nobody holds the lock\n"
 
 
 def test_whoever_does_not_say_yes_leaves_it(spec: Path, shared_home: Location) -> None:

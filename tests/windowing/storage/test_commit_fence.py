@@ -16,8 +16,9 @@ from jobs.foreign_errors.commit_errors import explain_commit_error
 from windowing.errors import Busy
 from windowing.location import Location
 from windowing.storage import delta_log
+from windowing.storage.delta_log import CommitFence, allow_commit
 from windowing.storage.kept_open import find_noted_version, tables_kept_open
-from windowing.storage.spark_internals import FENCED, SPARK_ERRORS, CommitFence, allow_commit
+from windowing.storage.spark_internals import FENCED, SPARK_ERRORS
 
 _LOG_STORE = "spark.delta.logStore.file.impl"
 
@@ -151,6 +152,14 @@ def test_what_another_one_has_committed_is_none_of_ones_own(
         with pytest.raises(SPARK_ERRORS, match=FENCED), delta_log.committing(spark, path):
             append(spark, table)
     assert newest(table) == 1
+
+
+def test_what_was_allowed_is_refused_by_a_closed_fence(
+    spark: SparkSession, fence: CommitFence, table: str
+) -> None:
+    fence.close()
+    with pytest.raises(SPARK_ERRORS, match=f"{FENCED}: nothing may be committed"):
+        append(spark, table)
 
 
 def test_other_directories_have_no_fence(
