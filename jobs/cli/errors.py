@@ -10,7 +10,7 @@ from windowing.location import HDFS, S3
 from windowing.report.text import cell
 from windowing.spec.words import join_names
 from windowing.storage.hdfs_errors import WrongSettings
-from windowing.storage.spark_conditions import find_condition
+from windowing.storage.spark_conditions import REFUSED_KEYS, find_condition
 
 _MAX_LENGTH = 300
 _CLASS = re.compile(r"(?:[a-z]\w*\.)+([A-Z][\w$]*)(?=: |$)", re.MULTILINE)
@@ -39,13 +39,13 @@ _WORDING = (
 _HOST = re.compile("|".join(_REMEDIES))
 _OF_HOST = re.compile(r"(java\.(io|nio|net|lang)|org\.apache\.hadoop)\.")
 """How the class of an error begins whose text is the host's. That of others may quote a row."""
-_LOST_ROWS = "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
+_LOST_ROWS = re.compile("CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND")
 """Spark's condition where rows are gone with all executors that had them."""
 
-_TASK_OUT_OF_MEMORY = "SparkOutOfMemoryError"
+_TASK_OUT_OF_MEMORY = re.compile("SparkOutOfMemoryError")
 """How Spark calls it that a task could not get the memory that it needs."""
 
-_UNTRUSTED = "SunCertPathBuilderException"
+_UNTRUSTED = re.compile("SunCertPathBuilderException")
 """How the JVM calls it that nobody whom it knows has signed a certificate."""
 
 
@@ -83,6 +83,9 @@ def explain_error(error: Exception) -> Failure:
         unknown = "Spark does not know the authority that signed the certificate of a server"
         trust = "name a trust store with it in JAVA_TOOL_OPTIONS (-Djavax.net.ssl.trustStore=FILE)"
         return Failure(f"{unknown}; {trust}, then run again, which finishes what was begun", 1)
+    if _says(error, REFUSED_KEYS):
+        refused = "the store refuses the credentials of Spark, which may have expired"
+        return Failure(f"{refused}; renew them, then run again, which finishes what was begun", 1)
     return Failure(f"unexpected {_describe(error)}; run again with --debug for more", 1)
 
 
@@ -120,13 +123,13 @@ def _list_commands(context: click.Context) -> list[str]:
     return [name for name, command in found.items() if not command.hidden]
 
 
-def _says(error: Exception, condition: str) -> bool:
-    """Whether an error of the JVM has a condition of Spark, as it is or as its first cause."""
+def _says(error: Exception, words: re.Pattern[str]) -> bool:
+    """Whether an error of the JVM has these words, as it is or as its first cause."""
     if not is_from_java(error):
         return False
     from windowing.storage.spark_internals import read_first_cause
 
-    return condition in str(error) or condition in read_first_cause(error)
+    return any(map(words.search, (str(error), read_first_cause(error))))
 
 
 def _find_host_problem(error: Exception) -> tuple[str, str] | None:

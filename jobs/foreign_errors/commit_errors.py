@@ -3,6 +3,7 @@
 import re
 
 from windowing.errors import Busy, CommitUnknown, TidemarkError, UsageError
+from windowing.storage.spark_conditions import REFUSED_KEYS
 from windowing.storage.spark_internals import COMMIT_UNKNOWN, FENCED, UNSAFE_STORE
 
 _SAID = re.compile(
@@ -27,7 +28,9 @@ def explain_commit_error(text: str) -> TidemarkError | None:
         )
     if kind == UNSAFE_STORE:
         return UsageError(sentence)
+    because = "the store did not answer"
+    if REFUSED_KEYS.search(text) is not None:
+        because = "the store refused the credentials, which may have expired; renew them"
     return CommitUnknown(
-        f"{sentence}, because the store did not answer; the next command looks, and goes on from "
-        "what it finds"
+        f"{sentence}, because {because}; the next command looks, and goes on from what it finds"
     )

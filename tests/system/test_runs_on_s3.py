@@ -84,6 +84,7 @@ def test_a_run_whose_credentials_expire_midway_is_finished_by_the_next(
         assert sum(proxy.counts.values()) > asked, "they expired before it was done"
     assert process.returncode in (1, 75), (out, err)
     assert err.count("tidemark: ") == 1, err
+    assert "credentials" in err, err
     assert "Traceback" not in err
     assert KEYS.secret not in out + err
     patiently(life.lab.go)

@@ -1,8 +1,13 @@
-"""The condition by which a message of Spark names its error."""
+"""How messages of Spark, and of what it calls, name their errors."""
 
 import re
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
+REFUSED_KEYS = re.compile(
+    "ExpiredToken|InvalidToken|TokenRefreshRequired|InvalidAccessKeyId|SignatureDoesNotMatch"
+    "|AccessDeniedException: s3a:|Service: S3, Status Code: 403"
+)
+"""How S3, or Spark's client of it, says that the credentials do not allow something."""
 
 
 def find_condition(message: str) -> str | None:

@@ -47,6 +47,16 @@ def test_the_marks_are_those_that_the_log_stores_write() -> None:
             "next command looks, and goes on from what it finds",
         ),
         (
+            "tidemark.ConditionalLogStore$CommitUnknownException",
+            f"TIDEMARK_COMMIT_UNKNOWN: it is unknown whether {FILE} was committed: "
+            f"java.nio.file.AccessDeniedException: {FILE}: PUT: S3Exception: null (Service: S3, "
+            "Status Code: 403, Request ID: 7)",
+            CommitUnknown,
+            f"it is unknown whether {FILE} was committed, because the store refused the "
+            "credentials, which may have expired; renew them; the next command looks, and goes on "
+            "from what it finds",
+        ),
+        (
             "java.io.IOException",
             "TIDEMARK_UNSAFE_STORE: s3a://bucket does not refuse to replace a file",
             UsageError,
