@@ -32,7 +32,7 @@ def read_pointer(pipeline: Pipeline) -> Pointed:
 
 
 def advance_pointer(pipeline: Pipeline, content: bytes, step: int) -> bool:
-    """Writes the pointer as a copy of a publish entry; returns whether it named other versions.
+    """Writes the pointer as a copy of a publish entry; returns whether it names other versions now.
 
     Busy where it is a copy of a later one, or changes all the time, or the lock was lost: another
     command has taken over while this one slept, and may have reset the pipeline.
@@ -43,14 +43,14 @@ def advance_pointer(pipeline: Pipeline, content: bytes, step: int) -> bool:
     if shared is None:
         before = read_pointer(pipeline)
         store_of(pointer).write(pointer, content)
-        return before.versions != _parse(content).versions
+        return _has_others(_parse(content), before)
     for _ in range(_ATTEMPTS):
         found = shared.read_tagged(pointer)
         before = _parse(None if found is None else found.content)
         if (before.step or 0) > step:
             raise Busy(f"{pipeline.name}: another command has published since; publish again")
         if shared.replace(pointer, content, None if found is None else found.tag) is not None:
-            return before.versions != _parse(content).versions
+            return _has_others(_parse(content), before)
     raise Busy(f"{pipeline.name}: {pointer} changes all the time; publish again")
 
 
@@ -68,6 +68,11 @@ def replace_pointer(pipeline: Pipeline, content: bytes) -> None:
         store_of(pointer).write(pointer, content)
     elif shared.replace(pointer, content, None if found is None else found.tag) is None:
         raise Busy(f"{pipeline.name}: another command has published meanwhile; look again")
+
+
+def _has_others(now: Pointed, before: Pointed) -> bool:
+    """Whether a version of an output is named now that was not before."""
+    return not now.versions.items() <= before.versions.items()
 
 
 def _parse(content: bytes | None) -> Pointed:

@@ -53,6 +53,8 @@ def list_tables(directory: Location) -> list[str]:
 
 
 def _has_log(table: Location) -> bool:
+    if table.is_local or table.is_on_hdfs:
+        return LOG in store_of(table).list_names(table)
     # On S3 an object that stands for the directory may be left of it.
     return any(store_of(table).list_names(table / LOG))
 
