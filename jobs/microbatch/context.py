@@ -90,6 +90,14 @@ class RunContext:
         """Whether the source may contain other rows than were once read from it."""
         return self.source_was_rewritten or self.pipeline.source.changes == "feed"
 
+    @property
+    def rows_may_lack_outcomes(self) -> bool:
+        """Whether the source may contain rows that were neither accepted nor refused.
+
+        The source may have changed them, or an erasure kept them out that was lifted.
+        """
+        return self.source_may_change or self.erased.any_lifted
+
 
 def context_after(spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt) -> RunContext:
     """The context of what works on state and outputs after the newest step, and reads no batch."""

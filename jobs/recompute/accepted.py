@@ -99,13 +99,11 @@ def accepted_rows(
 def only_accepted(batch: RunContext, rows: DataFrame) -> DataFrame:
     """Keeps only rows whose id is recorded as accepted at the row's time, one row for each id.
 
-    Needed where rows may have no refusal record: when the source rewrites rows, and once an erasure
-    was lifted. Rows without an id are kept, and all rows where ids expire, because nothing is
-    recorded about them.
+    Needed where rows may lack outcomes. Rows without an id are kept, and all rows where ids expire,
+    because their records may be gone.
     """
     pipeline = batch.pipeline
-    is_recorded = not (batch.source_may_change or batch.erased.any_lifted)
-    if is_recorded or pipeline.watermark.dedupe_horizon_us is not None:
+    if not batch.rows_may_lack_outcomes or pipeline.watermark.dedupe_horizon_us is not None:
         return rows
     event_id = pipeline.source.event_id
     if event_id is None or (recorded := batch.find_rows(SEEN)) is None:

@@ -14,6 +14,7 @@ from jobs.microbatch.admission import count_lost_values, keep_null_counts
 from jobs.microbatch.context import Closing, RunContext
 from jobs.recompute import totals
 from jobs.recompute.accepted import accepted_rows
+from jobs.recompute.copies import record_copies
 from jobs.recompute.rebuild import rebuild_range
 from jobs.recompute.rebuild_panes import check_limit_of_range
 from jobs.recompute.refused import resolve_refused_rows
@@ -136,7 +137,7 @@ def _write_chunk(
 ) -> dict[str, int]:
     """Swaps state and ids of the chunk, corrects outputs and resolves refused rows as `label`.
 
-    Returns the counts of the outputs and of the events.
+    Copies without an outcome are recorded. Returns the counts of the outputs and of the events.
     """
     chunk = staged.chunk
     # The watermark does not move, so no window closes by this.
@@ -146,6 +147,7 @@ def _write_chunk(
     swap_ids(batch, chunk, events)
     crashpoint("backfill.remembered")
     resolve_refused_rows(batch, chunk, staged.rows, events, label)
+    record_copies(batch, staged.rows, events)
     crashpoint("backfill.resolved")
     return {**counts, **_count_events(batch.pipeline, events)}
 

@@ -1,5 +1,6 @@
 """A pipeline under test whose source updates and deletes rows that were read before."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC
 from typing import Any
@@ -18,10 +19,12 @@ class Changing(Lab):
     """A lab whose source changes its past.
 
     It records its change feed, which the pipeline reads; in a lab that has none, the pipeline
-    refuses such a source until it is told to follow.
+    refuses such a source until it is told to follow. Ids expire after the `horizon`, if there is
+    one.
     """
 
     feed: bool = True
+    horizon: int | None = None
 
     def __post_init__(self) -> None:
         """Makes the source."""
@@ -35,8 +38,10 @@ class Changing(Lab):
         return str(self.root / "source")
 
     def spec(self) -> dict[str, Any]:
-        """The lab's, with the feed if there is one."""
+        """The lab's, with the feed and the horizon if there are."""
         spec = super().spec()
+        if self.horizon is not None:
+            spec["watermark"]["dedupe_horizon"] = f"{self.horizon} microseconds"
         if not self.feed:
             return spec
         return spec | {"source": spec["source"] | {"changes": "feed"}}
@@ -51,8 +56,15 @@ class Changing(Lab):
         Its watermark never met what is gone.
         """
         rows = delta.read(self.spark, Location(self.source)).collect()
-        self.truth = oracle.Oracle(self.delay, self.lateness, 10**15, None, self.windows, None)
-        self.truth.run([_event(row.asDict()) for row in rows], ARRIVAL)
+        self.holds_what_came([_event(row.asDict()) for row in rows])
+
+    def holds_what_came(self, *runs: Iterable[oracle.Event]) -> None:
+        """Outputs equal those of an oracle to which each of the `runs` brings these events."""
+        self.truth = oracle.Oracle(
+            self.delay, self.lateness, 10**15, self.horizon, self.windows, None
+        )
+        for events in runs:
+            self.truth.run([*events], ARRIVAL)
         for window in self.windows:
             assert self.table(window.name) == self.expected(window), window
 

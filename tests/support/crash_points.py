@@ -23,7 +23,7 @@ POINTS = {
     "state.swapped": "one table of state, or of refused rows, has the rows of the chunk",
     "backfill.rebuilt": "every output is corrected",
     "backfill.remembered": "the ids of the chunk are swapped",
-    "backfill.resolved": "refused rows that are accepted now name the backfill",
+    "backfill.resolved": "refused rows of the chunk name the backfill, or are new",
     "backfill.done": "the chunk is done",
     "check.cloned": "a copy of every table lies inside the pipeline's directory",
     "evolve.intended": "the ledger has the intent of a change of the spec",

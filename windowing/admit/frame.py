@@ -86,6 +86,13 @@ def accept_valid_rows(checked: DataFrame) -> DataFrame:
     return checked.withColumn(OUTCOME, outcome).withColumn(MISSED, nothing_missed)
 
 
+def refuse_copies(copies: DataFrame, pipeline: Pipeline) -> DataFrame:
+    """`judge_rows` for valid rows that are known to be copies of accepted events."""
+    nothing_missed = F.array().cast(_MISSED_TYPE)
+    decided = copies.withColumns({OUTCOME: F.lit(DUPLICATE), MISSED: nothing_missed})
+    return decided.withColumn(WHY, _explain_outcome(pipeline))
+
+
 def admitted_to(accepted: DataFrame, window: str) -> DataFrame:
     """The accepted events that were not late for `window`."""
     return accepted.where(~F.array_contains(F.col(MISSED)["window"], window))
