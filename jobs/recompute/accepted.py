@@ -4,15 +4,16 @@ What live runs decided is followed as far as the tables of the pipeline record i
 """
 
 from collections.abc import Iterable, Sequence
+from functools import reduce
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from jobs.microbatch.admission import add_event_time
 from jobs.microbatch.context import RunContext
 from jobs.recompute.refused import partly_late, refused_digests
 from jobs.recompute.time_range import TimeRange
-from windowing.admit.again import INSIDE, LIVE, accepted_again, with_history
+from windowing.admit.again import INSIDE, LIVE, AcceptedIds, accepted_again, with_history
 from windowing.admit.digest import with_row_digest
 from windowing.admit.erased import only_erased, without_erased
 from windowing.admit.frame import copies_order
@@ -79,18 +80,16 @@ def accepted_rows(
 ) -> DataFrame:
     """The accepted events of the chunk, and of the panes and sessions that reach beyond it.
 
-    They are chosen from `rows`, the source rows near the chunk. An id that was accepted in a
-    `disputed` range [from, to), in microseconds, makes no row a duplicate, because the source has
-    changed that range and may not contain the id there any more.
+    They are chosen from `rows`, the source rows near the chunk. The source has changed the
+    `disputed` ranges, [from, to) in microseconds. An id that was accepted there makes no row a
+    duplicate where the source does not contain it at its time any more.
 
     -> source rows + [t, digest, inside, live, missed, judged_by]
     """
     history = with_history(rows, refused_digests(batch), partly_late(batch))
     history = without_duplicates(batch, history)
-    ids_elsewhere = ids_outside(batch, [(chunk.start_us, chunk.end_us), *disputed])
-    events = accepted_again(
-        history, ids_elsewhere, batch.pipeline, source_may_change=batch.source_may_change
-    )
+    ids = read_accepted_ids(batch, chunk, disputed)
+    events = accepted_again(history, ids, batch.pipeline, source_may_change=batch.source_may_change)
     inside = events.where(INSIDE)
     outside = only_accepted(batch, events.where(~F.col(INSIDE)))
     return inside.unionByName(outside)
@@ -135,16 +134,33 @@ def without_duplicates(batch: RunContext, rows: DataFrame) -> DataFrame:
     return rows.where(LIVE).unionByName(others.select(*rows.columns))
 
 
-def ids_outside(batch: RunContext, ranges: Iterable[tuple[int, int]]) -> DataFrame | None:
-    """The ids accepted with an event time outside `ranges`; None where there are no ids.
+def read_accepted_ids(
+    batch: RunContext, chunk: TimeRange, disputed: Iterable[tuple[int, int]]
+) -> AcceptedIds | None:
+    """The ids accepted inside and outside the chunk; None where there are no ids.
 
-    The ranges are [from, to), in microseconds.
+    Of those in a `disputed` range outside the chunk, they are the ones that the source still has.
     """
-    seen = None if batch.pipeline.source.event_id is None else batch.find_rows(SEEN)
-    if seen is None:
+    event_id = batch.pipeline.source.event_id
+    seen = None if event_id is None else batch.find_rows(SEEN)
+    if event_id is None or seen is None:
         return None
-    for low, high in ranges:
-        is_before = F.col("event_time") < instant(low)
-        is_after = F.col("event_time") >= instant(high)
-        seen = seen.where(is_before | is_after)
-    return seen.select("event_id").distinct()
+    ids = seen.select("event_id", "event_time")
+    is_inside = _happened_in(chunk.start_us, chunk.end_us)
+    inside, outside = ids.where(is_inside), ids.where(~is_inside)
+    beyond = [ends for ends in disputed if ends[0] < chunk.start_us or ends[1] > chunk.end_us]
+    if not beyond:
+        return AcceptedIds(inside, outside)
+    is_disputed = reduce(Column.__or__, [_happened_in(low, high) for low, high in beyond])
+    rows = _read_rows(batch, chunk.version).where(F.col(WHY).isNull())
+    row_id = column_named(event_id).cast("string").alias("event_id")
+    places = rows.select(row_id, F.timestamp_micros(TIME).alias("event_time"))
+    is_there = places.where(is_disputed).distinct()
+    still_there = outside.where(is_disputed).join(is_there, ids.columns, "left_semi")
+    return AcceptedIds(inside, outside.where(~is_disputed).unionByName(still_there))
+
+
+def _happened_in(low_us: int, high_us: int) -> Column:
+    """True for an `event_time` in [low, high)."""
+    at = F.col("event_time")
+    return (at >= instant(low_us)) & (at < instant(high_us))

@@ -90,3 +90,75 @@ def test_a_copy_is_refused_once_however_often_its_change_is_reprocessed(
     lab.go()
     lab.holds_what_came([first, copy, other])
     assert count_open_copies(lab) == 1
+
+
+@pytest.mark.deep
+def test_a_copy_in_one_of_two_changed_ranges_takes_no_event_of_the_other(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lab = Changing(spark, tmp_path, (HOURLY,), shows=FEW)
+    winner, beside, early = at(10, "x", 1, 10), at(10, "p", 2, 10), at(10, "q", 3)
+    copy = at(10, "x", 4)
+    lab.land([winner, beside, early])
+    lab.go()
+    lab.land([copy])
+    assert lab.go().duplicate == 1
+    beside, early = change(lab, beside, early)
+    assert lab.go().corrections == 2
+    lab.holds_what_came([winner, beside, early], [copy])
+
+
+@pytest.mark.deep
+def test_a_copy_takes_the_place_of_an_event_that_is_gone_from_another_changed_range(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lab = Changing(spark, tmp_path, (HOURLY,), shows=FEW)
+    winner, beside, early = at(10, "x", 1, 10), at(10, "p", 2, 10), at(10, "q", 3)
+    copy = at(10, "x", 4)
+    lab.land([winner, beside, early])
+    lab.go()
+    lab.land([copy])
+    lab.go()
+    (early,) = change(lab, early)
+    lab.sql("delete from {} where seq = 1")
+    assert lab.go().corrections > 0
+    lab.holds_what_came([beside, early, copy])
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("changed", ["the first", "the second"])
+def test_two_events_of_an_expired_id_stay_two_whichever_is_changed(
+    changed: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    lab = Changing(spark, tmp_path, (HOURLY,), shows=FEW, horizon=HOUR)
+    first, other, second = at(10, "x", 1), at(13.5, "z", 2), at(14, "x", 3)
+    lab.land([first, other])
+    lab.go()
+    lab.land([second])
+    assert lab.go().accepted == 1
+    if changed == "the first":
+        (first,) = change(lab, first)
+    else:
+        (second,) = change(lab, second)
+    lab.go()
+    lab.holds_what_came([first, other], [second])
+    first, second = change(lab, first, second)
+    lab.go()
+    lab.holds_what_came([first, other], [second])
+
+
+@pytest.mark.deep
+def test_a_row_that_was_refused_stays_refused_when_one_beside_it_is_changed_where_ids_expire(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lab = Changing(spark, tmp_path, (HOURLY,), shows=FEW, horizon=HOUR)
+    first, copy, other = at(10, "x", 1), at(14, "x", 2), at(14.1, "z", 3)
+    lab.land([first, copy, other])
+    assert lab.go().duplicate == 1
+    (other,) = change(lab, other)
+    lab.go()
+    lab.holds_what_came([first, copy, other])
+    # Far from the first, and yet no row of its id is accepted twice.
+    lab.sql("update {} set ts = ts + interval 10 minutes where seq = 1")
+    lab.go()
+    lab.holds_what_came([replace(first, t=(first.t or 0) + 10 * MINUTE), copy, other])

@@ -4,16 +4,20 @@ Rows that are equal in every column are interchangeable, so "was it refused?" is
 of n equal source rows of which r are refused and not resolved, n - r were accepted.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from windowing.admit.frame import copies_order
 from windowing.columns import DIGEST, JUDGED, MISSED, TIME
-from windowing.rows import column_named
+from windowing.rows import column_named, is_true
 from windowing.spec.pipeline import Pipeline
 
 LIVE, INSIDE = "__live", "__inside"
 _NTH, _REFUSED, _PLACE = "__nth", "__gone", "__from"
+_STAYS, _OWN, _OTHERS, _APART = "__stays", "__own", "__others", "__apart"
 
 
 def with_history(rows: DataFrame, refused: DataFrame, partial: DataFrame) -> DataFrame:
@@ -45,9 +49,17 @@ def _number_partly_late(partial: DataFrame) -> DataFrame:
     return late.withColumn(_PLACE, nth)
 
 
+@dataclass(frozen=True)
+class AcceptedIds:
+    """The ids accepted `inside` the range and `elsewhere`, each [event_id, event_time]."""
+
+    inside: DataFrame
+    elsewhere: DataFrame
+
+
 def accepted_again(
     rows: DataFrame,
-    elsewhere: DataFrame | None,
+    ids: AcceptedIds | None,
     pipeline: Pipeline,
     *,
     source_may_change: bool,
@@ -56,44 +68,85 @@ def accepted_again(
 
     Outside the range they are those that were accepted before, inside it each valid event once.
     Among copies of one id those that were accepted before stay, else the first in event order is
-    accepted. Inside the range nothing was missed.
+    accepted. Inside the range nothing was missed. `ids` are those accepted before, if any were.
 
-    rows[..., __inside, __live, __missed, judged_by] x elsewhere[event_id], accepted outside the
-    range -> the columns of rows.
+    rows[..., __inside, __live, __missed, judged_by] -> the columns of rows.
     """
     event_id = pipeline.source.event_id
     outside = rows.where(~F.col(INSIDE) & F.col(LIVE))
     nothing_missed = F.lit(None).cast("array<string>")
     on_time = {MISSED: nothing_missed, JUDGED: F.lit(None).cast("timestamp_ltz")}
     inside = rows.where(F.col(INSIDE)).withColumns(on_time)
-    if event_id is not None:
-        # Where ids expire, two events of one id may both have been accepted, and both stay
-        # accepted. Of a source that changes its past it can't be known which rows were accepted.
-        ids_expire = pipeline.watermark.dedupe_horizon_us is not None
-        may_be_twice = ids_expire and not source_may_change
-        stays_accepted = F.col(LIVE) if may_be_twice else F.lit(False)
-        inside = _keep_each_id_once(inside, event_id, elsewhere, pipeline, stays_accepted)
-    return outside.unionByName(inside)
+    if event_id is None:
+        return outside.unionByName(inside)
+    id_text = column_named(event_id).cast("string")
+    with_id = inside.where(id_text.isNotNull())
+    # Where ids expire, two events of one id may both have been accepted, and both stay accepted.
+    horizon_us = pipeline.watermark.dedupe_horizon_us
+    if ids is None or horizon_us is None:
+        marked = with_id.withColumn(_STAYS, F.lit(False))
+    elif source_may_change:
+        marked = _mark_staying(with_id, id_text, ids, pipeline, horizon_us)
+    else:
+        marked = with_id.withColumn(_STAYS, F.col(LIVE))
+    kept = _keep_each_id_once(marked, id_text, ids, pipeline).drop(_STAYS)
+    return outside.unionByName(inside.where(id_text.isNull())).unionByName(kept)
+
+
+def _mark_staying(
+    rows: DataFrame, id_text: Column, ids: AcceptedIds, pipeline: Pipeline, horizon_us: int
+) -> DataFrame:
+    """Marks the rows of a changed source that stay accepted beside others of their id.
+
+    A row stays at a time at which its id was accepted. Any other one that was not refused may be a
+    copy that was changed: it stays where no accepted one is nearer than the horizon.
+
+    rows[..., __live] -> rows + [__stays]
+    """
+    placed = rows
+    for name, accepted in ((_OWN, ids.inside), (_OTHERS, ids.elsewhere)):
+        at = F.collect_set(F.unix_micros("event_time")).alias(name)
+        times = accepted.groupBy(F.col("event_id").alias("__id")).agg(at)
+        placed = placed.join(times, id_text == F.col("__id"), "left").drop("__id")
+    of_one_time = Window.partitionBy(id_text, TIME)
+    place = F.row_number().over(of_one_time.orderBy(F.col(LIVE).desc(), *copies_order(pipeline)))
+    was_accepted = is_true(F.array_contains(_OWN, F.col(TIME)))
+    placed = placed.withColumn(_NTH, place).withColumn(_STAYS, was_accepted & (F.col(_NTH) == 1))
+    of_id = Window.partitionBy(id_text)
+    no_times = F.array().cast("array<bigint>")
+    staying = F.collect_set(F.when(F.col(_STAYS), F.col(TIME))).over(of_id)
+    known = F.concat(F.coalesce(_OTHERS, no_times), staying)
+    is_near = F.exists(known, lambda at: F.abs(at - F.col(TIME)) < horizon_us)
+    may_stay = F.col(LIVE) & (F.col(_NTH) == 1) & ~F.col(_STAYS) & ~is_near
+    placed = placed.withColumn(_APART, may_stay)
+    candidates = F.array_sort(F.collect_set(F.when(F.col(_APART), F.col(TIME))).over(of_id))
+    placed = placed.withColumn(_OTHERS, F.aggregate(candidates, no_times, _add_apart(horizon_us)))
+    is_apart = F.col(_APART) & F.array_contains(_OTHERS, F.col(TIME))
+    return placed.withColumn(_STAYS, F.col(_STAYS) | is_apart).drop(_OWN, _OTHERS, _NTH, _APART)
+
+
+def _add_apart(horizon_us: int) -> Callable[[Column, Column], Column]:
+    """Adds a time to earlier ones, unless it is nearer than the horizon to the last of them."""
+
+    def add(times: Column, at: Column) -> Column:
+        is_near = at - F.try_element_at(times, F.lit(-1)) < horizon_us
+        return F.when(is_true(is_near), times).otherwise(F.concat(times, F.array(at)))
+
+    return add
 
 
 def _keep_each_id_once(
-    inside: DataFrame,
-    event_id: str,
-    elsewhere: DataFrame | None,
-    pipeline: Pipeline,
-    stays_accepted: Column,
+    rows: DataFrame, id_text: Column, ids: AcceptedIds | None, pipeline: Pipeline
 ) -> DataFrame:
     """Each id once, the one that was accepted before rather than another.
 
-    Rows for which `stays_accepted` is true are kept besides.
+    Rows that stay are kept besides. rows[..., __live, __stays] -> the same columns
     """
-    id_text = column_named(event_id).cast("string")
-    accepted_before_first = [F.col(LIVE).desc(), *copies_order(pipeline)]
+    accepted_before_first = [F.col(_STAYS).desc(), F.col(LIVE).desc(), *copies_order(pipeline)]
     copies_of_id = Window.partitionBy(id_text).orderBy(*accepted_before_first)
-    nth_of_id = F.row_number().over(copies_of_id)
-    ranked = inside.where(id_text.isNotNull()).withColumn(_NTH, nth_of_id)
-    winners = ranked.where((F.col(_NTH) == 1) & ~stays_accepted).drop(_NTH)
-    if elsewhere is not None:
-        ids = elsewhere.select(F.col("event_id").alias("__id"))
-        winners = winners.join(ids, id_text == F.col("__id"), "left_anti")
-    return winners.unionByName(inside.where(id_text.isNull() | stays_accepted))
+    ranked = rows.withColumn(_NTH, F.row_number().over(copies_of_id))
+    winners = ranked.where((F.col(_NTH) == 1) & ~F.col(_STAYS)).drop(_NTH)
+    if ids is not None:
+        elsewhere = ids.elsewhere.select(F.col("event_id").alias("__id")).distinct()
+        winners = winners.join(elsewhere, id_text == F.col("__id"), "left_anti")
+    return winners.unionByName(rows.where(_STAYS))
