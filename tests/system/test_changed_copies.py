@@ -36,6 +36,17 @@ def change(lab: Changing, *events: Event) -> list[Event]:
     return [replace(event, value=(event.value or 0) + 10) for event in events]
 
 
+def land_copies_of_two_days(lab: Changing) -> tuple[Event, Event, Event, Event]:
+    """An accepted event and one beside it, an earlier one, and a copy beside that, refused."""
+    winner, beside, early = at(10, "x", 1, 10), at(10, "p", 2, 10), at(10, "q", 3)
+    copy = at(10, "x", 4)
+    lab.land([winner, beside, early])
+    lab.go()
+    lab.land([copy])
+    assert lab.go().duplicate == 1
+    return winner, beside, early, copy
+
+
 def count_open_copies(lab: Changing) -> int:
     """How many rows are refused as duplicates and not resolved."""
     rows = list_stored(lab.spark, lab.pipeline.table("_duplicates"))
@@ -97,12 +108,7 @@ def test_a_copy_in_one_of_two_changed_ranges_takes_no_event_of_the_other(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     lab = Changing(spark, tmp_path, (HOURLY,), shows=FEW)
-    winner, beside, early = at(10, "x", 1, 10), at(10, "p", 2, 10), at(10, "q", 3)
-    copy = at(10, "x", 4)
-    lab.land([winner, beside, early])
-    lab.go()
-    lab.land([copy])
-    assert lab.go().duplicate == 1
+    winner, beside, early, copy = land_copies_of_two_days(lab)
     beside, early = change(lab, beside, early)
     assert lab.go().corrections == 2
     lab.holds_what_came([winner, beside, early], [copy])
@@ -113,12 +119,7 @@ def test_a_copy_takes_the_place_of_an_event_that_is_gone_from_another_changed_ra
     spark: SparkSession, tmp_path: Path
 ) -> None:
     lab = Changing(spark, tmp_path, (HOURLY,), shows=FEW)
-    winner, beside, early = at(10, "x", 1, 10), at(10, "p", 2, 10), at(10, "q", 3)
-    copy = at(10, "x", 4)
-    lab.land([winner, beside, early])
-    lab.go()
-    lab.land([copy])
-    lab.go()
+    _, beside, early, copy = land_copies_of_two_days(lab)
     (early,) = change(lab, early)
     lab.sql("delete from {} where seq = 1")
     assert lab.go().corrections > 0

@@ -53,7 +53,7 @@ def committing(spark: SparkSession, path: Location) -> Iterator[None]:
     yield
     # What this JVM knows may be of another command, which has taken over meanwhile.
     made = (
-        known_version(spark, path) if allowed is None else find_next_commit(spark, path.hadoop) - 1
+        known_version(spark, path) if allowed is None else _find_next_commit(spark, path.hadoop) - 1
     )
     note_version(path, made)
 
@@ -64,7 +64,7 @@ def allow_commit(spark: SparkSession, table: str, version: int) -> None:
     java.tidemark.Fence.allow(table, version)
 
 
-def find_next_commit(spark: SparkSession, table: str) -> int:
+def _find_next_commit(spark: SparkSession, table: str) -> int:
     """The version after that which this command has begun with or has made last."""
     java: Any = spark._jvm
     return int(java.tidemark.Fence.next(table))
