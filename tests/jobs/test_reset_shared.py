@@ -103,7 +103,7 @@ def test_a_reset_whose_name_node_is_killed_is_finished_by_the_next(
     with monkeypatch.context() as broken:
         broken.setattr("windowing.storage.whole_lake.check_permission", check_and_kill)
         try:
-            with pytest.raises(UsageError, match=str(hdfs_server.port)):
+            with pytest.raises(ConnectionRefusedError, match=str(hdfs_server.port)):
                 reset(trips)
         finally:
             hdfs_server.start()
