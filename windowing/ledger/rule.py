@@ -106,17 +106,21 @@ class LedgerExcerpt:
     def quiet_since(self) -> tuple[int, int] | None:
         """Arrival of the last run that accepted a row, and the highest event time accepted so far.
 
-        Each event time is taken as at most its run's arrival. None before a row was accepted.
+        Each event time is taken as at most its run's arrival, which is that of the run's last
+        batch. None before a row was accepted.
         """
-        arrivals = []
-        event_times = []
+        arrivals: dict[int | None, int] = {}
+        event_times: dict[int | None, int] = {}
         for entry in self._entries_of(DONE):
             if MAX_TIME in entry.counts and entry.arrival is not None:
-                arrivals.append(entry.arrival)
-                event_times.append(min(entry.arrival, entry.counts[MAX_TIME]))
+                before = arrivals.get(entry.run, entry.arrival)
+                arrivals[entry.run] = max(before, entry.arrival)
+                latest = entry.counts[MAX_TIME]
+                event_times[entry.run] = max(event_times.get(entry.run, latest), latest)
         if not arrivals:
             return None
-        return max(arrivals), max(event_times)
+        reached = max(min(arrivals[run], latest) for run, latest in event_times.items())
+        return max(arrivals.values()), reached
 
     @property
     def open_run(self) -> LedgerEntry | None:

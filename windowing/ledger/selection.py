@@ -34,6 +34,7 @@ from windowing.ledger.rule import (
 _TYPES = {
     "seq": pa.int64(),
     "step": pa.string(),
+    "run": pa.int64(),
     "batch": pa.int64(),
     "arrival": pa.int64(),
     "source_id": pa.string(),
@@ -41,7 +42,7 @@ _TYPES = {
 }
 """The columns that entries are selected by, besides names and times in maps."""
 _LATEST = "latest"
-"""The last event time that a batch accepted, but at most its arrival; null without either."""
+"""The last event time that a batch accepted; null where it accepted none."""
 _READ = "read"
 """The count of rows read; null where the entry has none."""
 
@@ -60,9 +61,8 @@ def select_entries(files: Sequence[pa.Table]) -> tuple[pa.Table, ...]:
 def _narrow(file: pa.Table) -> pa.Table:
     """A few columns of the entries in a file."""
     columns = {name: file[name].cast(kind) for name, kind in _TYPES.items()}
-    latest = pc.map_lookup(file["counts"], MAX_TIME, "last").cast(pa.int64())
+    columns[_LATEST] = pc.map_lookup(file["counts"], MAX_TIME, "last").cast(pa.int64())
     columns[_READ] = pc.map_lookup(file["counts"], "read", "last").cast(pa.int64())
-    columns[_LATEST] = pc.min_element_wise(latest, columns["arrival"], skip_nulls=False)
     return pa.table(columns)
 
 
@@ -79,12 +79,26 @@ def _find_needed(entries: pa.Table) -> Iterator[pa.Array]:
     # Every key that was erased stays erased.
     yield from _of(entries, ERASE_INTENT, ERASE_LIST)["seq"].chunks
     yield from _highest(_of(entries, OPEN, INTENT, CLOSE), "arrival")
-    accepted = _of(entries, DONE)
-    accepted = accepted.filter(pc.is_valid(accepted[_LATEST]))
-    yield from _highest(accepted, "arrival")
-    yield from _highest(accepted, _LATEST)
+    yield from _find_last_accepted(entries)
     yield from _find_last_batches(entries)
     yield from _find_recent_runs(entries)
+
+
+def _find_last_accepted(entries: pa.Table) -> Iterator[pa.Array]:
+    """Of batches that accepted a row: the last to arrive, and the run with the last event time.
+
+    An event time counts as at most its run's arrival, which is that of the run's last batch.
+    """
+    done = _of(entries, DONE)
+    accepted = done.filter(pc.and_(pc.is_valid(done[_LATEST]), pc.is_valid(done["arrival"])))
+    yield from _highest(accepted, "arrival")
+    runs = accepted.group_by("run", use_threads=False)
+    runs = runs.aggregate([(_LATEST, "max"), ("arrival", "max")])
+    reached = pc.min_element_wise(runs[f"{_LATEST}_max"], runs["arrival_max"])
+    furthest = runs.filter(pc.equal(reached, pc.max(reached)))
+    of_furthest = accepted.filter(pc.equal(accepted["run"], pc.max(furthest["run"])))
+    yield from _highest(of_furthest, "arrival")
+    yield from _highest(of_furthest, _LATEST)
 
 
 def _find_last_batches(entries: pa.Table) -> Iterator[pa.Array]:

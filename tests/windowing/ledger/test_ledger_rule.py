@@ -208,16 +208,24 @@ def test_times_are_touched_by_batches_that_may_have_read_them_and_by_whatever_re
     assert swapped.touched_since(past.next_seq, 0, 1)
 
 
-def heard(arrival: int, highest: int) -> LedgerEntry:
+def heard(arrival: int, highest: int, run: int = 1) -> LedgerEntry:
     """A batch that accepted events, the last of them at `highest`."""
-    return LedgerEntry(DONE, arrival=arrival, counts={"accepted": 1, "max_event_time": highest})
+    counts = {"accepted": 1, "max_event_time": highest}
+    return LedgerEntry(DONE, run=run, arrival=arrival, counts=counts)
 
 
 def test_no_event_counts_as_later_than_the_arrival_of_its_own_run() -> None:
     assert story(heard(100, 90)).quiet_since == (100, 90)
     assert story(heard(100, 150)).quiet_since == (100, 100)
-    assert story(heard(100, 150), heard(200, 120)).quiet_since == (200, 120)
-    assert story(heard(100, 150), heard(200, 80)).quiet_since == (200, 100)
+    assert story(heard(100, 150), heard(200, 120, run=2)).quiet_since == (200, 120)
+    assert story(heard(100, 150), heard(200, 80, run=2)).quiet_since == (200, 100)
+
+
+def test_the_arrival_of_a_run_that_was_resumed_is_that_of_its_last_batch() -> None:
+    assert story(heard(100, 150), heard(200, 80)).quiet_since == (200, 150)
+    resumed = (heard(100, 150), heard(120, 80))
+    assert story(*resumed).quiet_since == (120, 120)
+    assert story(*resumed, heard(130, 110, run=2)).quiet_since == (130, 120)
 
 
 def test_only_runs_that_accepted_something_were_heard() -> None:
