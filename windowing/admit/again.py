@@ -12,12 +12,13 @@ from pyspark.sql import functions as F
 
 from windowing.admit.frame import copies_order
 from windowing.columns import DIGEST, JUDGED, MISSED, TIME
-from windowing.rows import column_named, is_true
+from windowing.rows import column_named
 from windowing.spec.pipeline import Pipeline
 
 LIVE, INSIDE = "__live", "__inside"
 _NTH, _REFUSED, _PLACE = "__nth", "__gone", "__from"
-_STAYS, _OWN, _OTHERS, _APART = "__stays", "__own", "__others", "__apart"
+_STAYS, _OWN, _OTHERS = "__stays", "__own", "__others"
+_THERE, _NOT_REFUSED = "__there", "__not_refused"
 
 
 def with_history(rows: DataFrame, refused: DataFrame, partial: DataFrame) -> DataFrame:
@@ -99,38 +100,37 @@ def _mark_staying(
     """Marks the rows of a changed source that stay accepted beside others of their id.
 
     A row stays at a time at which its id was accepted. Any other one that was not refused may be a
-    copy that was changed: it stays where no accepted one is nearer than the horizon.
+    copy that was changed: it stays where none that stays, or is accepted elsewhere, is nearer than
+    the horizon; the earliest comes first.
 
     rows[..., __live] -> rows + [__stays]
     """
-    placed = rows
+    timed = rows
     for name, accepted in ((_OWN, ids.inside), (_OTHERS, ids.elsewhere)):
-        at = F.collect_set(F.unix_micros("event_time")).alias(name)
-        times = accepted.groupBy(F.col("event_id").alias("__id")).agg(at)
-        placed = placed.join(times, id_text == F.col("__id"), "left").drop("__id")
+        times = F.collect_set(F.unix_micros("event_time")).alias(name)
+        of_id = accepted.groupBy(F.col("event_id").alias("__id")).agg(times)
+        timed = timed.join(of_id, id_text == F.col("__id"), "left").drop("__id")
+    copies = Window.partitionBy(id_text)
+    not_refused = F.when(F.col(LIVE), F.col(TIME))
+    timed = timed.withColumn(_THERE, F.collect_set(TIME).over(copies))
+    timed = timed.withColumn(_NOT_REFUSED, F.collect_set(not_refused).over(copies))
+    no_times = F.array().cast("array<bigint>")
+    accepted_there = F.array_intersect(F.coalesce(_OWN, no_times), F.col(_THERE))
+    known = F.concat(accepted_there, F.coalesce(_OTHERS, no_times))
+    staying = F.aggregate(F.array_sort(_NOT_REFUSED), known, _add_apart(horizon_us))
     of_one_time = Window.partitionBy(id_text, TIME)
     place = F.row_number().over(of_one_time.orderBy(F.col(LIVE).desc(), *copies_order(pipeline)))
-    was_accepted = is_true(F.array_contains(_OWN, F.col(TIME)))
-    placed = placed.withColumn(_NTH, place).withColumn(_STAYS, was_accepted & (F.col(_NTH) == 1))
-    of_id = Window.partitionBy(id_text)
-    no_times = F.array().cast("array<bigint>")
-    staying = F.collect_set(F.when(F.col(_STAYS), F.col(TIME))).over(of_id)
-    known = F.concat(F.coalesce(_OTHERS, no_times), staying)
-    is_near = F.exists(known, lambda at: F.abs(at - F.col(TIME)) < horizon_us)
-    may_stay = F.col(LIVE) & (F.col(_NTH) == 1) & ~F.col(_STAYS) & ~is_near
-    placed = placed.withColumn(_APART, may_stay)
-    candidates = F.array_sort(F.collect_set(F.when(F.col(_APART), F.col(TIME))).over(of_id))
-    placed = placed.withColumn(_OTHERS, F.aggregate(candidates, no_times, _add_apart(horizon_us)))
-    is_apart = F.col(_APART) & F.array_contains(_OTHERS, F.col(TIME))
-    return placed.withColumn(_STAYS, F.col(_STAYS) | is_apart).drop(_OWN, _OTHERS, _NTH, _APART)
+    placed = timed.withColumn(_NTH, place)
+    stays = (F.col(_NTH) == 1) & F.array_contains(staying, F.col(TIME))
+    return placed.withColumn(_STAYS, stays).drop(_OWN, _OTHERS, _THERE, _NOT_REFUSED, _NTH)
 
 
 def _add_apart(horizon_us: int) -> Callable[[Column, Column], Column]:
-    """Adds a time to earlier ones, unless it is nearer than the horizon to the last of them."""
+    """Adds a time to others, unless it is nearer than the horizon to one of them."""
 
     def add(times: Column, at: Column) -> Column:
-        is_near = at - F.try_element_at(times, F.lit(-1)) < horizon_us
-        return F.when(is_true(is_near), times).otherwise(F.concat(times, F.array(at)))
+        is_near = F.exists(times, lambda other: F.abs(other - at) < horizon_us)
+        return F.when(is_near, times).otherwise(F.concat(times, F.array(at)))
 
     return add
 
