@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jobs.diagnosis.spec_changes import list_changed_names
+from jobs.diagnosis.spec_changes import check_columns, list_changed_names
 from jobs.foreign_errors.control_errors import control_errors_explained
 from jobs.publication.earlier import find_publication
 from windowing.columns import REVISION, RUN, START
@@ -17,7 +17,7 @@ from windowing.grid.zone import moment
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import PUBLISH, LedgerEntry
 from windowing.ledger.table import read_history
-from windowing.merge.rule import identity
+from windowing.merge.rule import identity, is_internal
 from windowing.report.arrow_values import plain_rows
 from windowing.report.compared import ChangedRow, Compared, OutputDifference, Side
 from windowing.spec.kinds import Window
@@ -41,18 +41,17 @@ def compare(pipeline: Pipeline, since: int | None, until: int | None, limit: int
         past = read_history(pipeline)
         first = _find_side(pipeline, past, since, past.published)
         last = _find_side(pipeline, past, until, past.newest)
-        before = [each for each in pipeline.windows if each.name in first.versions]
-        after = [each for each in pipeline.windows if each.name in last.versions]
+        before, after = (_list_outputs(side) for side in (first, last))
         return Compared(
             _describe_side(past, first),
             _describe_side(past, last),
             {
-                each.name: _compare_output(pipeline, each, first, last, limit)
-                for each in before
-                if each in after
+                each.name: _compare_output(pipeline, past, each, first, last, limit)
+                for each in pipeline.windows
+                if each.name in before and each.name in after
             },
-            added=tuple(each.name for each in after if each not in before),
-            removed=tuple(each.name for each in before if each not in after),
+            added=tuple(name for name in after if name not in before),
+            removed=tuple(name for name in before if name not in after),
             changed=list_changed_names(pipeline, past),
         )
 
@@ -77,8 +76,18 @@ def _describe_side(past: LedgerHistory, entry: LedgerEntry) -> Side:
     )
 
 
+def _list_outputs(entry: LedgerEntry) -> list[str]:
+    """The outputs of a step, those that the spec does not have any more among them."""
+    return sorted(name for name in entry.versions if not is_internal(name))
+
+
 def _compare_output(
-    pipeline: Pipeline, window: Window, first: LedgerEntry, last: LedgerEntry, limit: int
+    pipeline: Pipeline,
+    past: LedgerHistory,
+    window: Window,
+    first: LedgerEntry,
+    last: LedgerEntry,
+    limit: int,
 ) -> OutputDifference:
     name, keys = window.name, pipeline.source.key
     columns = identity(window, keys)
@@ -86,6 +95,8 @@ def _compare_output(
         before, after = (
             list_version(pipeline.table(name), entry.versions[name]) for entry in (first, last)
         )
+        for side in (before, after):
+            check_columns(pipeline, past, window, side.schema.names)
         changes = compare_versions(before, after, columns)
     except (TableError, FileNotFoundError) as error:
         raise UsageError(

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from jobs.diagnosis.spec_changes import list_changed_names
+from jobs.diagnosis.spec_changes import check_columns, list_changed_names
 from jobs.evidence.accepted_events import (
     AcceptedEvents,
     Place,
@@ -51,7 +51,9 @@ from windowing.revisions.table import (
 from windowing.spec.description import describe_window
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
+from windowing.storage.chosen_columns import list_columns
 from windowing.storage.few_rows import Collected
+from windowing.storage.kept_open import newest_version
 
 _BEGINS = "__begins"
 _MOST = 1_000_000
@@ -147,6 +149,8 @@ def history(
     missing = explain_missing(pipeline, window.name, past)
     if missing is not None:
         return Histories(missing=missing, changed=changed)
+    path = pipeline.table(window.name)
+    check_columns(pipeline, past, window, list_columns(path, newest_version(path)))
     recorded = read_recorded(spark, pipeline, window.name)
     select = select_windows if events is None else _select_one
     rows, total = _choose(recorded, window, wanted, select)

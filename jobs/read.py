@@ -7,6 +7,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs.diagnosis.diagnose import refusal_of
+from jobs.diagnosis.spec_changes import check_columns
 from jobs.foreign_errors.control_errors import control_errors_explained
 from windowing.doctor.rule import of_tables
 from windowing.errors import UsageError
@@ -34,7 +35,7 @@ def read(
     still change it. `published` reads the version that was validated and published, otherwise the
     newest. Raises UsageError for a window that the pipeline doesn't have, before the first run,
     before anything was published, and where the published version has been removed; StateRefused
-    where the ledger is damaged or the table was lost.
+    where the ledger is damaged, the table was lost, or another spec has made the output.
     """
     with control_errors_explained(pipeline):
         past = read_history(pipeline)
@@ -50,6 +51,7 @@ def read(
             f"{pipeline.name}: the published version of {window} has been removed: "
             f"{delta.reason(error)}; run `tidemark validate`, then `tidemark publish`"
         ) from error
+    check_columns(pipeline, past, pipeline.window(window), rows.columns)
     return with_finality(
         rows, pipeline, window, past.watermark_of(past.run_shown(window)), complete_rows
     )
@@ -65,9 +67,10 @@ def newest_by(
     reads: Callable[[Location], DataFrame], pipeline: Pipeline, window: str, past: LedgerHistory
 ) -> DataFrame:
     """`newest` of an output that exists; `reads` gives the newest rows of the table at a path."""
+    rows = reads(pipeline.table(window))
+    check_columns(pipeline, past, pipeline.window(window), rows.columns)
     complete = _complete_path(pipeline, window)
     complete_rows = None if complete is None else reads(complete)
-    rows = reads(pipeline.table(window))
     return with_finality(rows, pipeline, window, past.watermark, complete_rows)
 
 

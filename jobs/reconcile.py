@@ -42,7 +42,7 @@ from windowing.report.difference import CLOSE, Difference
 from windowing.report.frame import records
 from windowing.report.rule import Changed
 from windowing.report.text import left_open, plain_fields
-from windowing.rows import are_same
+from windowing.rows import are_same, not_finite
 from windowing.source import table as source
 from windowing.spec.aggregate_description import describe_aggregate
 from windowing.spec.kinds import Window
@@ -282,7 +282,8 @@ def _find_changed_windows(
 def _collect_examples(
     rows: DataFrame, windows: DataFrame, shown: list[str], target: Target
 ) -> list[dict[str, Any]]:
-    examples = _select_rows_of_windows(rows, windows, target.identity)
+    same_window = are_same("r", "s", target.identity)
+    examples = rows.alias("r").join(windows.alias("s"), same_window, "left_semi")
     return records(examples.select(*shown), _MAX_EXAMPLES)
 
 
@@ -305,13 +306,7 @@ def _column_differs(field: T.StructField) -> Column:
     # Sums that cancel each other are near 0, and differ by the order in which they were added.
     tolerance = F.greatest(F.lit(CLOSE) * F.greatest(F.abs(found), F.abs(wanted)), F.lit(CLOSE**2))
     apart = F.abs(found - wanted) > tolerance
-    # `apart` is null where one side is null, and then the two sides do differ.
-    return unequal & F.coalesce(apart, F.lit(True))
-
-
-def _select_rows_of_windows(
-    rows: DataFrame, windows: DataFrame, identity: tuple[str, ...]
-) -> DataFrame:
-    """The rows whose identity is one of `windows`."""
-    same_window = are_same("r", "s", identity)
-    return rows.alias("r").join(windows.alias("s"), same_window, "left_semi")
+    # `apart` is null where one side is null, and then the two sides do differ. It is false where
+    # one side is infinite or no number, however far the other one is from it.
+    is_apart = apart | not_finite(found) | not_finite(wanted)
+    return unequal & F.coalesce(is_apart, F.lit(True))

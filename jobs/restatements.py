@@ -161,7 +161,9 @@ def _read_window(
     both = both.join(touching, are_equal("n", "t", target.identity), "left")
     identity = [F.col(f"n.`{name}`") for name in target.identity]
     ordered = both.orderBy(F.col(f"n.{START}"), F.col(f"n.{END}"), *identity)
-    names = [name for name in target.shown if name not in pipeline.source.key]
+    # A spec that was changed since has aggregates that these rows do not have.
+    there = [name for name in target.shown if name in restated.columns]
+    names = [name for name in there if name not in pipeline.source.key]
     flags = [
         F.col(f"n.{DELETED}").alias(DELETED),
         F.col(f"n.{RUN}").alias(RUN),

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from jobs.diagnosis.spec_changes import list_changed_names
+from jobs.diagnosis.spec_changes import check_columns, list_changed_names
 from jobs.foreign_errors.source_errors import FILE_GONE
 from jobs.read import explain_missing, published_entry, whole_of
 from jobs.sessions.exact_session import in_exact_session
@@ -48,6 +48,7 @@ from windowing.storage.kept_open import has_commit, newest_version
 from windowing.storage.spark_internals import SPARK_ERRORS
 from windowing.windows.finality import with_finality
 
+PUBLISHED = "published"
 _NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 Keys = Mapping[str, tuple[str, ...]]
 """For each key column the values that match, any of them; a column left out matches every value."""
@@ -99,8 +100,9 @@ def show_windows(
     run = past.run_shown(window.name) if published else past.last_run or None
     watermark_us = past.watermark_of(run) if published else past.watermark
     versions = _find_versions(past, window, number)
-    with _removal_explained(window.name, as_of):
+    with _removal_explained(window.name, PUBLISHED if published else as_of):
         rows = delta.read(spark, path, number)
+        check_columns(pipeline, past, window, rows.columns)
         complete = whole_of(spark, pipeline, window.name, versions)
         rows = with_finality(rows, pipeline, window.name, watermark_us, complete)
         version = Version(number, run, watermark_us)
@@ -127,19 +129,17 @@ def _find_as_of(
     then = past.until_run(_parse_finished_run(past, text))
     version = then.entries[-1].versions.get(window.name)
     if version is None:
-        first = _find_first_run(past, window)
-        raise UsageError(
-            f"--as-of: {window.name} did not exist in run {text}; it was added by run {first}"
-        )
+        first = tell_first_run(past, window)
+        raise UsageError(f"--as-of: {window.name} did not exist in run {text}; {first}")
     return then, version
 
 
-def _find_first_run(past: LedgerHistory, window: Window) -> int | str | None:
-    """The run whose finished step is the first to record the output, for a message."""
+def tell_first_run(past: LedgerHistory, window: Window) -> str:
+    """Which run was the first to leave the output."""
     for entry in past.entries:
-        if entry.step in FINISHED and window.name in entry.versions:
-            return entry.run
-    return "a later one"
+        if entry.step == CLOSE and window.name in entry.versions:
+            return f"it was added by run {entry.run}"
+    return "no run that has finished has added it"
 
 
 def _find_as_of_version(
@@ -184,16 +184,17 @@ def _read_as_of(
 
 
 @contextmanager
-def _removal_explained(table: str, as_of: str | None) -> Iterator[None]:
-    """UsageError where the version of `table` that `as_of` names can't be read any more.
+def _removal_explained(table: str, asked: str | None) -> Iterator[None]:
+    """UsageError where the version of `table` that was `asked` for can't be read any more.
 
-    Maintenance deletes old commits and files, and an erasure all files of older versions. Such a
-    file is missed only when rows are collected. The newest version (None) is never removed.
+    It is the published one, or the one that `--as-of` names. Maintenance deletes old commits and
+    files, and an erasure all files of older versions. Such a file is missed only when rows are
+    collected. The newest version (None) is never removed.
     """
     try:
         yield
     except SPARK_ERRORS as error:
-        if as_of is None:
+        if asked is None:
             raise
         if isinstance(error, AnalysisException):
             cause = f"(log retention): {delta.reason(error)}"
@@ -201,9 +202,14 @@ def _removal_explained(table: str, as_of: str | None) -> Iterator[None]:
             cause = "(its files were deleted by maintenance or an erasure)"
         else:
             raise
-        which = f"the version of {table} written by run {as_of}"
-        if as_of.startswith("v"):
-            which = f"version {as_of[1:]} of {table}"
+        if asked == PUBLISHED:
+            raise UsageError(
+                f"--published: the published version of {table} has been removed {cause}; "
+                "run `tidemark validate`, then `tidemark publish`"
+            ) from error
+        which = f"the version of {table} written by run {asked}"
+        if asked.startswith("v"):
+            which = f"version {asked[1:]} of {table}"
         raise UsageError(
             f"--as-of: {which} has been removed {cause}; name a later one, or leave out --as-of"
         ) from error

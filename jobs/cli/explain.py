@@ -33,7 +33,7 @@ def explain(pipeline: "Pipeline", *, printer: Printer) -> None:
 
     plan = plan_of(session, pipeline)
     printer.line(f"{pipeline.name}: run {plan.run} would read {_describe_news(plan.news)}")
-    printer.facts(_plan_facts(pipeline, plan))
+    printer.facts(plan_facts(pipeline, plan))
     columns = [
         "window",
         "kind",
@@ -56,7 +56,8 @@ def _describe_news(news: "News") -> str:
     return f"{rows} in {files} of {count(news.commits, 'commit')}"
 
 
-def _plan_facts(pipeline: "Pipeline", plan: "Plan") -> dict[str, str]:
+def plan_facts(pipeline: "Pipeline", plan: "Plan") -> dict[str, str]:
+    """What the plan says, by the names that are printed for it."""
     news = plan.news
     facts = {"source": str(news.table), "watermark": instant(plan.watermark)}
     if news.commits:
@@ -70,6 +71,10 @@ def _plan_facts(pipeline: "Pipeline", plan: "Plan") -> dict[str, str]:
         versions = ", ".join(f"{version} ({operation})" for version, operation in news.rewrites)
         follow = name_command(pipeline, "backfill", "--source newest")
         effect = f"the run will be refused; {follow} reads what is new and reprocesses them"
+        if pipeline.source.event_time.column is None:
+            effect = (
+                "the run will be refused; events that happen when they arrive can't be reprocessed"
+            )
         if pipeline.source.changes == "feed":
             effect = "the ranges they touch will be reprocessed"
         facts["rewrites"] = f"versions that change rows already in the source: {versions}; {effect}"

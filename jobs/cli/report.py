@@ -50,6 +50,11 @@ def report(pipeline: "Pipeline", *, printer: Printer, output: Path | None, sampl
         printer.line(f"{pipeline.name}: no report, because there is nothing at {pipeline.root} yet")
         printer.finish({"pipeline": pipeline.name, "report": None})
         return
+    if output is not None and ":/" in str(output):
+        raise UsageError(
+            f"--output: {output} is none of this machine's files, and others are not written; name "
+            "a path without a scheme, and copy the page"
+        )
     asked = Asked.VALUES if samples else Asked.COUNTS
     target = output or pipeline.table("_report.html")
     _write(target, _render(pipeline, asked, target))

@@ -1,15 +1,17 @@
 """How a spec differs from the one that made the state, and which differences a run refuses."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from json import dumps, loads
 from typing import TYPE_CHECKING
 
 from windowing.doctor.rule import advice, name_command
 from windowing.errors import StateRefused
 from windowing.ledger.rule import LedgerEntry, LedgerExcerpt
+from windowing.merge.rule import list_lacking
 from windowing.panes.rule import buffered_columns as buffered
 from windowing.report.text import instant_us, left_open
 from windowing.spec.fingerprint import AGGREGATE, Evolution, evolution, parts, parts_like
+from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names
 
@@ -145,6 +147,24 @@ def list_changed_names(pipeline: Pipeline, past: LedgerExcerpt) -> tuple[str, ..
 
 def _list_changed(pipeline: Pipeline, past: LedgerExcerpt, found: Evolution) -> tuple[str, ...]:
     return (*found.changed, *_find_reused_names(pipeline, past, found))
+
+
+def check_columns(
+    pipeline: Pipeline, past: LedgerExcerpt, window: Window, stored: Iterable[str]
+) -> None:
+    """StateRefused where rows with the `stored` columns can't be read as rows of `window`.
+
+    It was another window, or had another key, when the output was made.
+    """
+    lacking = list_lacking(pipeline, window, stored)
+    changed = list_changed_names(pipeline, past) if lacking else ()
+    if changed:
+        columns = ", ".join(repr(name) for name in lacking)
+        raise spec_refused(
+            pipeline,
+            f"{join_names(changed)} differ from what made the rows of {window.name}, which have no "
+            f"column {columns}; restore them to read these rows",
+        )
 
 
 def spec_refused(pipeline: Pipeline, problem: str) -> StateRefused:

@@ -114,6 +114,9 @@ CLUSTER = {
     "spark.databricks.delta.snapshotPartitions": "8",
     # Rows that are pinned in files are needed as long as the frame that has them.
     "spark.cleaner.referenceTracking.cleanCheckpoints": "true",
+    # For so many milliseconds an executor goes on to copy rows to the executors that it knew. With
+    # 60,000, the default, it copies none to one that has just replaced a lost one.
+    "spark.storage.cachedPeersTtl": "1000",
 }
 """Settings of a session on a cluster.
 

@@ -1,5 +1,6 @@
 """An executor that is killed in the middle of a command costs time, and nothing else."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from tests.support.cluster import WORKERS, Cluster
 from tests.support.pipeline_under_test import ARRIVAL, Lab
 from tests.support.random_schedules import BASE, HOUR
 from windowing.crash import armed
+from windowing.storage.pinned_rows import pin_rows
 
 pytestmark = pytest.mark.cluster
 PLACES = ("batch.judged", "state.stored", "output.corrected", "run.drained", "backfill.intended")
@@ -55,7 +57,7 @@ def test_a_command_goes_on_without_an_executor(place: str, lab: Lab, cluster: Cl
     first, second, third = draw_batches()
     lab.run(first, ARRIVAL)
     killer = Killer(cluster, place)
-    before = cluster.wait_for_executors()
+    before = cluster.wait_for_executors(lab.spark)
     with armed(killer):
         lab.run(second, ARRIVAL)
         if place.startswith("backfill"):
@@ -66,10 +68,25 @@ def test_a_command_goes_on_without_an_executor(place: str, lab: Lab, cluster: Cl
     lab.check()
 
 
+def test_rows_are_copied_to_an_executor_that_has_replaced_another(
+    session: SparkSession, cluster: Cluster
+) -> None:
+    before = cluster.wait_for_executors(session)
+    lost = cluster.kill_executor()
+    (left,) = {*before} - {lost}
+    # Whoever is left has found now that there is no other one.
+    assert pin_rows(session.range(100)).count() == 100
+    cluster.wait_for_executors(session)
+    time.sleep(2)
+    pinned = pin_rows(session.range(100))
+    assert cluster.kill_executor() == left
+    assert pinned.count() == 100
+
+
 @contextmanager
-def losing_an_executor(cluster: Cluster, after: float) -> Iterator[None]:
+def losing_an_executor(cluster: Cluster, session: SparkSession, after: float) -> Iterator[None]:
     """So many seconds after the block has begun, or at its end, an executor is killed."""
-    before = cluster.wait_for_executors()
+    before = cluster.wait_for_executors(session)
     over = Event()
 
     def kill_then() -> None:
@@ -101,7 +118,7 @@ def test_an_executor_dies_in_each_command_at_any_time(
         lab.maintain,
     ]
     for command in commands:
-        with losing_an_executor(cluster, rng.uniform(0, 20)):
+        with losing_an_executor(cluster, lab.spark, rng.uniform(0, 20)):
             command()
         lab.check()
 
@@ -115,7 +132,7 @@ def test_all_executors_may_die_where_rows_are_pinned_in_files(
     try:
         for batch in (first, second):
             killer = Killer(cluster, "state.stored", WORKERS)
-            before = cluster.wait_for_executors()
+            before = cluster.wait_for_executors(session)
             with armed(killer):
                 lab.run(batch, ARRIVAL)
             assert sorted(killer.killed) == before

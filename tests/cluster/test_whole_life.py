@@ -73,7 +73,7 @@ def test_executors_have_the_keys_and_no_setting_has(
     settings = dict(session.sparkContext.getConf().getAll())
     assert "spark.hadoop.fs.s3a.endpoint" in settings
     assert KEYS.secret not in str(settings)
-    for executor in cluster.wait_for_executors():
+    for executor in cluster.wait_for_executors(session):
         process = Path(f"/proc/{executor}")
         assert KEYS.secret.encode() in (process / "environ").read_bytes()
         assert KEYS.secret.encode() not in (process / "cmdline").read_bytes()
@@ -90,7 +90,7 @@ def test_no_executor_has_started_a_python(session: SparkSession, cluster: Cluste
 
 @pytest.mark.usefixtures("lived")
 def test_nobody_can_read_the_secret_of_the_cluster(cluster: Cluster, session: SparkSession) -> None:
-    assert len(cluster.wait_for_executors()) == WORKERS
+    assert len(cluster.wait_for_executors(session)) == WORKERS
     assert session.sparkContext.getConf().get("spark.authenticate.secret") == cluster.secret
     for process in Path("/proc").iterdir():
         if process.name.isdecimal():

@@ -91,6 +91,17 @@ def test_rounding_and_estimates_are_no_difference_all_else_is(
     )
 
 
+def test_what_is_no_number_differs_from_every_number(spark: SparkSession, tmp_path: Path) -> None:
+    pipeline = load_pipeline(SPEC)
+    window = pipeline.window("hourly")
+    target = output_table(pipeline, window)
+    for odd in ("double('nan')", "double('inf')", "double('-inf')"):
+        found, wanted = (rows(spark, SAME.replace("0.1D", value)) for value in (odd, "5D"))
+        for one, other in ((found, wanted), (wanted, found)):
+            assert compare_outputs(one, other, window, target)[0] == Changed(updated=1)
+        assert compare_outputs(found, found, window, target)[0] == Changed()
+
+
 def test_an_error_of_a_check_is_told_behind_the_end_of_its_copy(shared_home: Location) -> None:
     """Without its lock, whoever holds that would be told that it was lost, and not what failed."""
     trips = load_pipeline(describe_trips(shared_home))

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pyspark
+from pyspark.sql import SparkSession
 
 from tests.support.children import end_with_parent
 from tests.support.s3_server import S3Server
@@ -90,12 +91,15 @@ class Cluster:
         _wait(lambda: oldest not in self.executors(), f"end of executor {oldest}")
         return oldest
 
-    def wait_for_executors(self, others: set[int] = frozenset()) -> list[int]:
-        """The executors, once there is one for each worker and none of `others`."""
+    def wait_for_executors(self, session: SparkSession) -> list[int]:
+        """The executors, once there is one for each worker, and the session's driver knows them."""
+        driver = session.sparkContext._jsc.sc()
 
         def complete() -> list[int] | None:
             found = self.executors()
-            return found if len(found) == WORKERS and not others.intersection(found) else None
+            # The driver is among those that it knows.
+            known = len(driver.statusTracker().getExecutorInfos()) - 1
+            return found if len(found) == known == WORKERS else None
 
         return _wait(complete, "executors")
 

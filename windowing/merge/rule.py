@@ -3,6 +3,7 @@
 A window has its output and, where that does not show every window, a table that does.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -84,6 +85,19 @@ def output_table(pipeline: Pipeline, window: Window) -> Target:
         window.shown.change_feed,
         placing if isinstance(placing, InChains) else None,
     )
+
+
+def list_lacking(pipeline: Pipeline, window: Window, stored: Iterable[str]) -> tuple[str, ...]:
+    """The columns that rows of `window` are told apart and final by, and that are not `stored`.
+
+    There are some where the output was made by another spec.
+    """
+    described = describe_window(window)
+    needed = [*identity(window, pipeline.source.key)]
+    if described.finality is not None and not described.closed_by_event:
+        needed.append(described.finality.column)
+    has = {*stored}
+    return tuple(name for name in dict.fromkeys(needed) if name not in has)
 
 
 def is_internal(table: str) -> bool:

@@ -16,7 +16,7 @@ from windowing.columns import END, EVENT_TIME, REVISION, RUN, START
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import CLOSE, FINISHED
 from windowing.location import Location
-from windowing.merge.rule import identity
+from windowing.merge.rule import identity, list_lacking
 from windowing.report.ages import count_ages
 from windowing.report.facts import Lateness, Output, Revised, Revisions
 from windowing.report.revisions import (
@@ -67,6 +67,10 @@ def read_revisions(
     if output.rows > MOST_ROWS:
         return Revisions(NOTHING_READ, unread=_explain_limit(output.rows))
     path = pipeline.table(window.name)
+    lacking = list_lacking(pipeline, window, list_columns(path, output.version))
+    if lacking:
+        columns = ", ".join(repr(name) for name in lacking)
+        return Revisions(NOTHING_READ, unread=f"another spec made its rows, without {columns}")
     names = _list_names(pipeline, window)
     newest = reads(path, output.version, names)
     times = to_micros(newest)

@@ -315,7 +315,7 @@ def commits(
     if since > version:
         return []
     table = delta_log.home(spark, pipeline.source.table)
-    event_time = pipeline.source.event_time.column or ""
+    event_time = find_bounded_time(spark, pipeline)
     found: list[Commit | None] = []
     for number, text in _read_texts(table, since, version):
         found.append(None if text is None else read_commit(number, text, event_time))

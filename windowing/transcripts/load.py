@@ -12,6 +12,7 @@ from windowing.errors import SpecError, UsageError
 from windowing.merge.rule import identity, output_table
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline, Source
+from windowing.spec.project.specs import SUFFIXES
 from windowing.spec.yaml.file import document
 from windowing.transcripts.document import Transcript, is_transcript, load_transcript
 from windowing.transcripts.expectations import check_expected
@@ -99,11 +100,12 @@ def _transcript_files(path: str) -> Iterator[str]:
         yield path
         return
     found = []
-    for file in sorted(Path(path).rglob("*.yaml")):
+    files = (file for file in Path(path).rglob("*") if file.suffix in SUFFIXES)
+    for file in sorted(files):
         if not _is_hidden(file, path) and _means_to_be_transcript(file):
             found.append(str(file))
     if not found:
-        raise UsageError(f"{path} holds no transcript; one is a .yaml file with spec and steps")
+        raise UsageError(f"{path} holds no transcript; one is a YAML file with spec and steps")
     yield from found
 
 

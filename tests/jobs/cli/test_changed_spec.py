@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from jobs.read import read
 from jobs.run import run
 from jobs.validate import validate
 from tests.oracle import Event, Tumbling
@@ -123,6 +124,22 @@ def test_explain_reports_that_the_run_will_be_refused_and_why(
     assert "the run will be refused (SPEC_CHANGED): " in printed
     assert "rebuilds state" not in printed
     assert as_json["spec"]["refused"] == refused.value.message
+
+
+def test_rows_that_a_spec_does_not_describe_are_refused(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lab = new_lab(spark, tmp_path)
+    respecify(lab, lab.spec())
+    lab.run(events(1))
+    spec = lab.spec()
+    respecify(lab, spec | {"windows": {"hourly": {"kind": "count", "count": 2}}})
+    for words in (["show", "hourly"], ["show", "hourly", "--as-of", "1"], ["history", "hourly"]):
+        result = run_command(lab, *words)
+        assert result.exit_code == 4, (words, result.output)
+        assert "rows of hourly, which have no column 'window_index'" in result.stderr
+    with pytest.raises(StateRefused, match="window_index"):
+        read(spark, lab.pipeline, "hourly", published=False)
 
 
 def test_validate_refuses_as_run_does_and_show_says_whose_rows_it_shows(

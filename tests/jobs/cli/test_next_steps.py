@@ -2,16 +2,22 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+from jobs.cli.explain import plan_facts
 from jobs.cli.main import main
 from jobs.erase import Erased
+from jobs.explain import News, Plan
+from windowing.location import Location
 from windowing.report.rows import Rows, Seen, Version
 from windowing.report.rule import Changed, RunReport
+from windowing.spec.fingerprint import Evolution
+from windowing.spec.load import load_pipeline
 
-SPEC = {
+SPEC: dict[str, Any] = {
     "name": "trips",
     "lake": "lake",
     "source": {"table": "lake/bronze/trips", "event_time": "at", "key": ["place"]},
@@ -59,6 +65,24 @@ def test_a_backfill_names_the_ordinary_way_to_read_what_is_new(
         "newest` follows rows that were updated or deleted, too"
     )
     assert line.endswith(f"has 1 version that this backfill did not read; {advice}")
+
+
+@pytest.mark.parametrize(
+    ("time", "effect"),
+    [
+        ("arrival", "can't be reprocessed"),
+        ("at", "--source newest` reads what is new and reprocesses them"),
+    ],
+)
+def test_explain_advises_what_can_be_done_about_a_rewritten_source(time: str, effect: str) -> None:
+    lake, table = Location("/lake"), Location("/lake/bronze/trips")
+    source = SPEC["source"] | {"table": table.text, "event_time": time}
+    pipeline = load_pipeline(SPEC | {"lake": lake.text, "source": source})
+    news = News(table, 7, 7, 1, 1, None, rewrites=((7, "DELETE"),))
+    facts = plan_facts(
+        pipeline, Plan("trips", 2, None, news, (), {}, (), Evolution((), (), ()), None)
+    )
+    assert facts["rewrites"].endswith(effect)
 
 
 @pytest.mark.parametrize(

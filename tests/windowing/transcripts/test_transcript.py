@@ -161,9 +161,11 @@ def test_a_directory_stands_for_the_transcripts_below_it(tmp_path: Path) -> None
     (tmp_path / "below" / "two.yaml").write_text(
         Path(file).read_text().replace("trips.yaml", "../trips.yaml")
     )
+    (tmp_path / "below" / "three.yml").write_text((tmp_path / "below" / "two.yaml").read_text())
     (hidden := tmp_path / ".hidden").mkdir()
     (hidden / "three.yaml").write_text("steps: broken")
     assert [p.transcript.name for p in load_plays([str(tmp_path), file, str(below)])] == [
+        "three",
         "two",
         "one",
     ]
@@ -179,6 +181,6 @@ def test_a_broken_transcript_of_a_directory_is_not_passed_over(tmp_path: Path) -
 def test_a_directory_without_one_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "trips.yaml").write_text(SPEC)
     with pytest.raises(
-        UsageError, match="holds no transcript; one is a .yaml file with spec and steps"
+        UsageError, match="holds no transcript; one is a YAML file with spec and steps"
     ):
         load_plays([str(tmp_path)])
