@@ -31,6 +31,7 @@ from windowing.spec.kinds import CHANGES, ON_CHANGE, Aligned, Global
 from windowing.storage import own_tables
 from windowing.storage.few_rows import span_of
 from windowing.storage.pinned_rows import pin_rows
+from windowing.storage.plain_table import Bounds
 from windowing.windows import aligned
 from windowing.windows.change_points import BEFORE, GROUP, list_points
 from windowing.windows.gaps import list_empty_windows, shows_empty_windows
@@ -65,7 +66,8 @@ def _emit_aligned(closing: Closing, family: Family, window: Aligned) -> dict[str
     """Updates the output of one grid window from its panes."""
     batch = closing.batch
     pipeline = batch.pipeline
-    panes = own_tables.find(batch.spark, pipeline.table(family.table), own_tables.EVERY_ROW)
+    bounds = bound_panes(closing, window)
+    panes = own_tables.find(batch.spark, pipeline.table(family.table), bounds)
     if panes is None:
         return {}
     schema = source.schema(batch.spark, pipeline)
@@ -160,7 +162,7 @@ def _select_pool(closing: Closing, panes: DataFrame, window: Aligned) -> tuple[D
     panes -> panes + [__touched], 1 for panes that this run stored
     """
     batch = closing.batch
-    reach = 2 * longest_span(window)
+    reach = _find_reach(window)
     up_to_watermark = F.col(PANE) < instant(closing.after_us or 0)
     fresh = batch.stamp.of_run.cast("bigint")
     marked = panes.withColumn(TOUCHED, fresh).where(up_to_watermark)
@@ -181,16 +183,32 @@ def _select_pool(closing: Closing, panes: DataFrame, window: Aligned) -> tuple[D
     return newer.unionByName(near), within
 
 
+def _find_reach(window: Aligned) -> int:
+    """How far before an event, or behind it, panes lie that its windows are shown by."""
+    return 2 * longest_span(window)
+
+
+def bound_panes(closing: Closing, window: Aligned) -> Bounds:
+    """Which panes are read, so that files of older ones are not opened."""
+    if closing.before_us is None:
+        return own_tables.EVERY_ROW
+    return {PANE: (_find_passed(closing).widen(_find_reach(window)).low_us, None)}
+
+
+def _find_passed(closing: Closing) -> Range:
+    """The event times that the run touched or W passed, where there was a watermark before."""
+    known = [us for us in (closing.before_us, closing.after_us) if us is not None]
+    passed = Range(min(known), max(known))
+    return passed if closing.within is None else passed.cover(closing.within)
+
+
 def _find_times(closing: Closing, panes: DataFrame) -> Range:
     """The event times that the run touched or W passed.
 
     W passes everything when it is set for the first time: a backfill may have added panes before
     there was a watermark, and no output has shown them yet.
     """
-    known = [us for us in (closing.before_us, closing.after_us) if us is not None]
-    passed = Range(min(known), max(known))
-    if closing.within is not None:
-        passed = passed.cover(closing.within)
+    passed = _find_passed(closing)
     if closing.before_us is None:
         return empty_windows.widen_to_growth(panes, passed)
     return passed
@@ -199,14 +217,16 @@ def _find_times(closing: Closing, panes: DataFrame) -> Range:
 def _select_affected(
     closing: Closing, window: Aligned, pool: DataFrame, within: Range, rows: DataFrame
 ) -> DataFrame:
-    """The rows of windows that this run touched or W passed.
+    """The `rows` of windows that this run touched or W passed.
 
     New and stored rows are selected in the same way, so that both are of the same windows.
     """
     batch = closing.batch
     lateness = batch.pipeline.watermark.allowed_lateness_us
     passed = closing.since(F.col(END))
-    fresh = pool.where(F.col(TOUCHED) > 0).select(*batch.keys, PANE, JUDGED)
+    # What is late for every window of this kind changes none, not even the one after them.
+    counting = aligned.place_panes(pool.where(F.col(TOUCHED) > 0), [window], lateness, within)
+    fresh = counting.select(*batch.keys, PANE, JUDGED)
     same_key = are_equal("s", "f", batch.keys)
     hit = is_touched(window, lateness, within)
     near = rows.where((F.col(END) > instant(within.low_us)) & ~passed)

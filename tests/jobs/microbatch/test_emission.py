@@ -9,11 +9,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.microbatch.context import RunContext
-from jobs.microbatch.emission import emit_outputs
+from jobs.microbatch.emission import bound_panes, emit_outputs
 from jobs.microbatch.process import partial_of
 from jobs.microbatch.sessions import FragmentBatch
 from tests.support.counted_changes import count_rows, wrote
 from tests.support.small_lake import Row, SmallLake, small_lake
+from windowing.panes.rule import pane_families
+from windowing.spec.kinds import Aligned
+from windowing.storage import own_tables
 
 TENS = {"kind": "tumbling", "size": "10 minutes", "emit": "on_close"}
 STEPS = {"kind": "sliding", "size": "20 minutes", "slide": "10 minutes", "emit": "changes"}
@@ -83,6 +86,24 @@ def test_a_correction_deletes_a_change_that_is_none_any_more(
     assert lake.rows("steps") == [("a", -10, 10, 7, 1, 2), ("a", 20, 40, None, 0, 1)]
 
 
+def test_an_event_that_is_late_for_all_windows_changes_none(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """5 is in [-10, 10) and [0, 20), and W = 500 is past both. The global window accepts it.
+
+    The row of [10, 30) is what panes gave that have expired since.
+    """
+    windows = {"steps": STEPS, "ever": {"kind": "global"}}
+    lake = small_lake(spark, tmp_path, windows, lateness="10 minutes")
+    lake.fill("steps", ("a", 10, 30, 5, 9, 0, 1))
+    batch = lake.batch(1, watermark=500)
+    admitted = lake.admit(batch, ("e1", "a", 5, 1))
+    for family in pane_families(lake.pipeline):
+        partial_of(batch, admitted, family).store()
+    assert count_rows(emit_outputs(lake.closing(2, 500, 500, (5, 5)))) == wrote("steps", 0)
+    assert lake.rows("steps") == [("a", 10, 30, 5, 9, 0, 1)]
+
+
 def test_empty_windows_appear_up_to_the_watermark(spark: SparkSession, tmp_path: Path) -> None:
     """a: 5 and 35. W = 25 passes [0, 10) and [10, 20), W = 40 also [20, 30) and [30, 40)."""
     lake = small_lake(spark, tmp_path, {"tens": {**TENS, "empty": True}})
@@ -126,3 +147,20 @@ def test_nothing_is_emitted_where_the_run_accepted_nothing_and_w_stays(
     store(lake, lake.batch(0), ("e1", "a", 5, 1))
     # Without this shortcut the missing output would be an error.
     assert emit_outputs(lake.closing(2, 20, 20)) == {}
+
+
+def test_files_of_panes_that_no_shown_window_has_are_not_opened(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lake = small_lake(spark, tmp_path, {"tens": TENS})
+    for number, minute in enumerate((5, 505)):
+        store(lake, lake.batch(number), (f"e{number}", "a", minute, 1))
+    (window,) = lake.pipeline.windows
+    assert isinstance(window, Aligned)
+    panes = own_tables.open_snapshot(lake.pipeline.table(lake.family().table))
+    opened = []
+    for closing in (lake.closing(2, 500, 510, (495, 505)), lake.closing(2, None, 510, (495, 505))):
+        files = own_tables.choose_files(panes, bound_panes(closing, window))
+        assert files is not None
+        opened.append(len(files))
+    assert opened == [1, 2]
