@@ -4,12 +4,14 @@ from collections.abc import Iterable, Iterator
 from json import dumps, loads
 from typing import TYPE_CHECKING
 
+from windowing.columns import quoted
 from windowing.doctor.rule import advice, name_command
 from windowing.errors import StateRefused
 from windowing.ledger.rule import LedgerEntry, LedgerExcerpt
 from windowing.merge.rule import list_lacking
 from windowing.panes.rule import buffered_columns as buffered
 from windowing.report.text import instant_us, left_open
+from windowing.spec.expressions.parse import Path, inputs_of
 from windowing.spec.fingerprint import AGGREGATE, Evolution, evolution, parts, parts_like
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
@@ -30,11 +32,45 @@ def made_by(pipeline: Pipeline, found: "T.StructType") -> str:
     """
     from windowing.admit.digest import nested_columns
 
-    names = dict.fromkeys(_list_columns(pipeline))
-    types = {name: found[name].dataType.simpleString() for name in names if name is not None}
     nested = nested_columns(found)
     hashed = {_HASHED: nested} if nested else {}
-    return dumps({"types": types, "parts": parts(pipeline), **hashed})
+    return dumps({"types": _find_types(pipeline, found), "parts": parts(pipeline), **hashed})
+
+
+def _find_types(pipeline: Pipeline, found: "T.StructType") -> dict[str, str]:
+    """The types of what state depends on, by the names of columns and of parts of columns.
+
+    A part has its own type, because fields may join a struct. What is no single value can only be
+    compared with null by an expression, so its type does not count.
+    """
+    from windowing.expressions.nested import find_part_type
+    from windowing.expressions.values import OTHER, type_family
+
+    types = {}
+    for path in _list_inputs(pipeline):
+        kind = find_part_type(path, found)
+        if kind is not None and type_family(kind) != OTHER:
+            types[_name_input(path)] = kind.simpleString()
+    for name in dict.fromkeys(_list_columns(pipeline)):
+        if name in found.names:
+            types[name] = found[name].dataType.simpleString()
+    return types
+
+
+def _list_inputs(pipeline: Pipeline) -> Iterator[Path]:
+    """What `source.columns` and `source.where` read of the source, with repetitions."""
+    source = pipeline.source
+    where = () if source.where is None else (source.where,)
+    for expression in (*source.computed.values(), *where):
+        for path in inputs_of(expression):
+            if path[0] not in source.computed:
+                yield path
+
+
+def _name_input(path: Path) -> str:
+    """The column by its name; a part of one as `trip`.`fare`, which is the name of no column."""
+    name, *steps = map(str, path)
+    return name if not steps else ".".join(map(quoted, (name, *steps)))
 
 
 def _list_columns(pipeline: Pipeline) -> Iterator[str | None]:
@@ -78,16 +114,16 @@ def spec_difference(pipeline: Pipeline, past: LedgerExcerpt) -> Evolution:
 def check_source_types(pipeline: Pipeline, found: "T.StructType", past: LedgerExcerpt) -> None:
     """StateRefused where a column of the source has another type than when state was made.
 
-    `found` is the source's schema.
+    `found` is the source's schema. What the spec does not use any more may have any type: taking it
+    out has state rebuilt. Ledgers of before do not have the types of what expressions read.
     """
     made = past.made_by
     if not made:
         return
     before = loads(made.note or "{}")["types"]
-    now = {field.name: field.dataType.simpleString() for field in found.fields}
-    for name, type_before in before.items():
-        # A column that is missing is refused by the check of the source itself.
-        type_now = now.get(name, type_before)
+    # A column that is missing is refused by the check of the source itself.
+    for name, type_now in _find_types(pipeline, found).items():
+        type_before = before.get(name, type_now)
         if type_now != type_before:
             change = f"was of type {type_before} when state was made and is {type_now} now"
             raise StateRefused(

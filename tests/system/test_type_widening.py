@@ -14,6 +14,7 @@ from jobs.read import read
 from jobs.run import run
 from tests.support.long_lived_pipeline import Crasher, ends_at
 from windowing.columns import DIGEST
+from windowing.errors import StateRefused
 from windowing.grid.zone import moment
 from windowing.location import Location
 from windowing.report.rule import RunReport
@@ -41,6 +42,7 @@ class Widening:
     def __init__(self, spark: SparkSession, root: Path) -> None:
         self.spark, self.source, self.lake = spark, f"{root}/source", f"{root}/lake"
         self.windows: dict[str, Any] = {"hourly": {"kind": "tumbling", "size": "1 hour"}}
+        self.aggregates = {"n": "count()", "total": "sum(v)"}
         columns = ", ".join(f"{name} {old}" for name, (old, _) in WIDENED.items())
         spark.sql(
             f"create table delta.`{self.source}` (id string, key string, ts timestamp, v bigint, "
@@ -77,7 +79,7 @@ class Widening:
                     "event_id": "id",
                 },
                 "watermark": {"delay": "0 seconds", "allowed_lateness": "0 seconds"},
-                "aggregates": {"n": "count()", "total": "sum(v)"},
+                "aggregates": self.aggregates,
                 "windows": self.windows,
             }
         )
@@ -165,3 +167,29 @@ def test_rows_that_are_refused_later_are_kept_with_the_new_types(widening: Widen
     assert len(digests) == 2
     assert len(set(digests)) == 1, "the same copy, before and after"
     assert widening.rows("hourly") == OLD
+
+
+@pytest.mark.deep
+def test_a_widened_column_that_no_aggregate_uses_any_more_is_accepted(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    source = Widening(spark, tmp_path)
+    source.windows["pairs"] = {"kind": "count", "count": 2}
+    sums = {**source.aggregates, "more": "sum(extra)"}
+    source.aggregates = sums
+    source.land("e1", "a", "00:10:00", 1)
+    assert source.run().accepted == 1
+    source.widen()
+    source.land("e2", "a", "05:10:00", 2)
+    with pytest.raises(StateRefused, match="SOURCE_CHANGED: .*'extra' was of type int"):
+        source.run()
+    source.aggregates = {"n": "count()", "total": "sum(v)"}
+    assert source.run().accepted == 1
+    assert source.rows("hourly") == OLD
+    # State is made from the new type alone, so what was taken out may come back.
+    source.aggregates = sums
+    source.land("e3", "a", "05:20:00", 4)
+    assert source.run().accepted == 1
+    assert source.rows("hourly") == [("a", 0, 1, 1), ("a", 5, 2, 6)]
+    output = read(spark, source.pipeline(), "hourly", published=False)
+    assert sorted(row["more"] for row in output.collect()) == [7, 14]

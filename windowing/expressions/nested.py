@@ -42,6 +42,21 @@ def _take_step(column: Column, step: str | int) -> Column:
     return F.get(column, F.lit(step)) if isinstance(step, int) else column.getItem(step)
 
 
+def find_part_type(path: Iterable[str | int], schema: T.StructType) -> T.DataType | None:
+    """The type of the part of a column that a path leads to; None where there is no such part."""
+    kind: T.DataType = schema
+    for step in path:
+        if isinstance(kind, T.StructType) and step in kind.names:
+            kind = kind[step].dataType
+        elif isinstance(kind, T.ArrayType):
+            kind = kind.elementType
+        elif isinstance(kind, T.MapType):
+            kind = kind.valueType
+        else:
+            return None
+    return kind
+
+
 def have_values(paths: Iterable[Iterable[str | int]]) -> Column:
     """True where none of the parts of columns is null."""
     return reduce(and_, (part_column(path).isNotNull() for path in paths), F.lit(True))
