@@ -28,8 +28,8 @@ def build_files(written: FilesDocument, name: str, base: Base) -> Files:
     )
 
 
-def check_apart(files: Files, table: Location) -> None:
-    """Raises SpecError unless files can land in the folder without landing in the source table."""
+def check_apart(files: Files, table: Location, root: Location) -> None:
+    """Raises SpecError unless files can land outside the source table and the pipeline's `root`."""
     if table.is_in_catalog:
         raise SpecError(
             "source.files",
@@ -42,6 +42,13 @@ def check_apart(files: Files, table: Location) -> None:
             f"{quote_value(files.folder.text)} and source.table lie in each other; "
             "let files land in a directory of their own, such as ../drop",
         )
+    for name, place in (("folder", files.folder), ("columns", files.columns)):
+        if root.contains(place):
+            raise SpecError(
+                f"source.files.{name}",
+                f"{quote_value(place.text)} lies among this pipeline's own tables in {root}, which "
+                "`tidemark reset` deletes; move it elsewhere, and name that place",
+            )
 
 
 def _resolve_columns(written: FilesDocument, name: str, base: Base) -> str:

@@ -362,12 +362,24 @@ def _parse_alarms(written: AlarmsDocument) -> Alarms:
 
 
 def _check_source(pipeline: Pipeline, given: str) -> None:
-    if pipeline.root.contains(pipeline.source.table):
+    table, root = pipeline.source.table, pipeline.root
+    if root.contains(table):
         raise SpecError(
             "source.table",
-            f"{quote_value(given)} lies among this pipeline's own tables in {pipeline.root}; "
+            f"{quote_value(given)} lies among this pipeline's own tables in {root}; "
             "use another table or name",
+        )
+    if table.contains(root) and not _is_hidden(pipeline.lake, table):
+        raise SpecError(
+            "lake",
+            f"{quote_value(str(pipeline.lake))} lies in source.table, where a VACUUM deletes what "
+            f"is not its own; move {root} to a directory elsewhere, and name that",
         )
     check_bound(pipeline)
     if pipeline.source.files is not None:
-        check_apart(pipeline.source.files, pipeline.source.table)
+        check_apart(pipeline.source.files, table, root)
+
+
+def _is_hidden(lake: Location, table: Location) -> bool:
+    """Whether a directory between table and lake is one that every VACUUM leaves alone."""
+    return re.search("/[_.]", lake.text.removeprefix(table.text)) is not None

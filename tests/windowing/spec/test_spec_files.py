@@ -126,6 +126,26 @@ def test_files_do_not_land_in_the_table(folder: str) -> None:
         load_pipeline(spec)
 
 
+@pytest.mark.parametrize(
+    ("field", "path"),
+    [
+        ("folder", "/data/lake/departures/drop"),
+        ("folder", "/data/lake/departures"),
+        ("columns", "/data/lake/departures/columns.yaml"),
+    ],
+)
+def test_what_a_reset_deletes_holds_no_files_of_others(field: str, path: str) -> None:
+    spec = changed(**{"source/files": {**PLACES, field: path}})
+    sentence = f"source.files.{field}: '{path}' lies among this pipeline's own tables in "
+    with pytest.raises(SpecError, match=sentence):
+        load_pipeline(spec)
+
+
+def test_files_may_land_in_the_lake_beside_the_pipeline() -> None:
+    places = {"folder": "/data/lake/departures_drop", "columns": "/data/lake/columns.yaml"}
+    assert load_pipeline(changed(**{"source/files": places})).source.files is not None
+
+
 def test_files_are_not_appended_to_a_name_of_a_catalog() -> None:
     with pytest.raises(SpecError, match="is a name of a catalog"):
         load_pipeline(changed(**{"source/table": "db.events", "source/files": PLACES}))

@@ -376,10 +376,9 @@ def test_schedules(given: str | None, expected: str | None) -> None:
     ],
 )
 def test_absolute_places(given: str, expected: str) -> None:
-    pipeline = load_pipeline(
-        having(lake=given, source=SMALL["source"] | {"table": given}, name="other_name")
-    )
-    assert (pipeline.lake.text, pipeline.source.table.text) == (expected, expected)
+    assert load_pipeline(having(lake=given)).lake.text == expected
+    source = SMALL["source"] | {"table": given}
+    assert load_pipeline(having(source=source)).source.table.text == expected
 
 
 @pytest.mark.parametrize(
@@ -396,6 +395,22 @@ def test_another_pipelines_output_is_a_source() -> None:
         ).name
         == "departures"
     )
+
+
+@pytest.mark.parametrize("lake", ["/data/bronze/flights", "/data/bronze/flights/lake"])
+def test_a_lake_does_not_lie_in_the_source(lake: str) -> None:
+    with pytest.raises(SpecError, match=f"lake: '{lake}' lies in source.table, where a VACUUM"):
+        load_pipeline(having(lake=lake))
+
+
+@pytest.mark.parametrize("lake", ["/data/bronze/flights/_lake", "/data/bronze/flights/.own/lake"])
+def test_a_lake_may_be_hidden_in_the_source_where_no_vacuum_looks(lake: str) -> None:
+    assert load_pipeline(having(lake=lake)).root.text == f"{lake}/departures"
+
+
+@pytest.mark.parametrize("lake", ["/data/bronze", "/data/bronze/flights_lake"])
+def test_a_lake_may_lie_around_and_beside_the_source(lake: str) -> None:
+    assert load_pipeline(having(lake=lake)).lake.text == lake
 
 
 def test_a_mapping_may_be_read_only() -> None:
