@@ -171,7 +171,8 @@ def check_kept_names(pipeline: Pipeline, past: LedgerExcerpt) -> Evolution:
     found = spec_difference(pipeline, past)
     changed = _list_changed(pipeline, past, found)
     if changed:
-        differ = f"{join_names(changed)} differ from what made the state in {pipeline.root}"
+        named = join_names(changed) + _name_hidden_part(pipeline, found)
+        differ = f"{named} differ from what made the state in {pipeline.root}"
         raise spec_refused(pipeline, differ + _advise_on_names(found))
     return found
 
@@ -221,6 +222,14 @@ def _find_reused_names(pipeline: Pipeline, past: LedgerExcerpt, found: Evolution
     for name in added:
         if any(name in evolved.changed for evolved in earlier):
             yield name
+
+
+def _name_hidden_part(pipeline: Pipeline, found: Evolution) -> str:
+    """What else may have changed the watermark; nothing where that did not change."""
+    is_kept_with_state = pipeline.watermark.dedupe_horizon_us == pipeline.retention.state_us
+    if "watermark" not in found.changed or not is_kept_with_state:
+        return ""
+    return " (or retention.state, which is a part of it without watermark.dedupe_horizon)"
 
 
 def _advise_on_names(found: Evolution) -> str:

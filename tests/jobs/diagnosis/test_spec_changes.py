@@ -1,11 +1,11 @@
-"""Which types of the source a live pipeline depends on, told from schemas alone."""
+"""Which changes of source and spec a live pipeline refuses, told from schemas alone."""
 
 from typing import Any
 
 import pytest
 from pyspark.sql import types as T
 
-from jobs.diagnosis.spec_changes import check_source_types, made_by
+from jobs.diagnosis.spec_changes import check_source_types, check_spec_change, made_by
 from tests.windowing.spec.specs import changed
 from windowing.errors import StateRefused
 from windowing.ledger.rule import OPEN, LedgerEntry, LedgerExcerpt
@@ -103,3 +103,21 @@ def test_a_column_that_the_spec_does_not_use_any_more_may_have_any_type() -> Non
     with pytest.raises(StateRefused, match="'delay' was of type int"):
         check_source_types(pipeline, source_of(delay=T.LongType()), past)
     check_source_types(pipeline_of(COUNTED), source_of(delay=T.LongType()), past)
+
+
+@pytest.mark.parametrize("state", ["40 days", "forever"])
+def test_a_changed_retention_of_state_is_named_where_ids_are_kept_as_long(state: str) -> None:
+    lateness = {"watermark/allowed_lateness": "1 day"}
+    windows = {"windows": {"hourly": {"kind": "tumbling", "size": "1 hour"}}}
+    before = load_pipeline(changed(**lateness, **windows, **{"retention/state": "30 days"}))
+    later = load_pipeline(changed(**lateness, **windows, **{"retention/state": state}))
+    with pytest.raises(StateRefused, match=r"watermark \(or retention\.state, .*\) differ from"):
+        check_spec_change(later, made(before, source_of()))
+
+
+def test_a_retention_of_state_that_is_no_part_of_the_watermark_is_not_named() -> None:
+    horizon = {"watermark/dedupe_horizon": "1 day"}
+    before = load_pipeline(changed(**horizon))
+    later = load_pipeline(changed(**horizon, **{"watermark/delay": "5 minutes"}))
+    with pytest.raises(StateRefused, match="watermark differ from"):
+        check_spec_change(later, made(before, source_of()))
