@@ -13,7 +13,7 @@ from jobs.advise import advise
 from tests.support.planted_history import EVENTS, Planted, plant_spec, write_history
 from windowing.advise.advice import Wanted
 from windowing.advise.reading import Asked
-from windowing.errors import UsageError
+from windowing.errors import SpecError, UsageError
 from windowing.grid.zone import micros
 from windowing.spec.load import load_pipeline
 
@@ -67,6 +67,8 @@ def test_texts_and_conditions_arrive_as_plain_rows(spark: SparkSession, tmp_path
         name: of[name] for name in ("shop 0", "shop 1")
     }
     assert by_spark["histogram"][1:] == plain["histogram"][1:]
+    with pytest.raises(SpecError, match=r"source\.key: the source has no column 'shopp'"):
+        read(where="not hidden", key=["shopp"])
 
 
 def test_commits_whose_files_are_gone_are_left_out_by_spark(

@@ -6,21 +6,24 @@ that the table has. All else is left to Spark.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import types as T
 
 from windowing.advise.arrow_rows import CollectedRows, find_nulls, to_numpy
 from windowing.advise.reading import Asked, NeedsSpark
 from windowing.errors import UsageError
 from windowing.grid.boundaries import Flags, Instants, find_instants
 from windowing.grid.zone import LAST_US
+from windowing.ledger.rule import LedgerExcerpt
 from windowing.location import Location
 from windowing.source.arrivals import Arrival, ArrivedFile
 from windowing.source.frame import UNITS
 from windowing.source.rule import CHANGE
+from windowing.source.table import check
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names, quote_value, suggest_name
 from windowing.storage.control import TableError, errors_explained, open_delta, open_to_read
@@ -46,8 +49,8 @@ class TimeColumn:
 def find_time_column(pipeline: Pipeline, asked: Asked) -> TimeColumn:
     """The column of event times of a source whose rows can be read without Spark.
 
-    There is a table. Raises NeedsSpark where they can't be read so, and UsageError where events
-    happen when they arrive or `by` names no column.
+    There is a table. Raises NeedsSpark where they can't be read so, SpecError where its columns do
+    not fit, and UsageError where events happen when they arrive or `by` names no column.
     """
     source = pipeline.source
     name = source.event_time.column
@@ -56,6 +59,7 @@ def find_time_column(pipeline: Pipeline, asked: Asked) -> TimeColumn:
         raise UsageError(f"{pipeline.name} has no late events, because {what}")
     types = _read_types(source.table, name)
     _check_stored(pipeline, name, asked)
+    check_columns(pipeline, types)
     check_groups(asked, types)
     kind = types.get(name)
     unit = source.event_time.unit
@@ -63,6 +67,20 @@ def find_time_column(pipeline: Pipeline, asked: Asked) -> TimeColumn:
     if not known and not (kind in _NAIVE and source.zone and not unit):
         raise NeedsSpark(f"{quote_value(name)} is of type {kind}")
     return TimeColumn(name, str(kind), UNITS[unit] if unit else 1)
+
+
+def check_columns(pipeline: Pipeline, columns: Mapping[str, object]) -> None:
+    """SpecError, as of a run, where event time, key or id are no columns of the source that fit.
+
+    `columns` are the types as the log names them, by name.
+    """
+    fields = [
+        {"name": name, "type": kind, "nullable": True, "metadata": {}}
+        for name, kind in columns.items()
+    ]
+    # Nothing is told of aggregates, nor of the order of events that happen at one time.
+    told = replace(pipeline, windows=(), source=replace(pipeline.source, order_by=()))
+    check(told, T.StructType.fromJson({"fields": fields}), LedgerExcerpt())
 
 
 def check_groups(asked: Asked, columns: Mapping[str, object]) -> None:

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from windowing.advise.arrow_rows import CollectedRows, find_nulls, to_numpy
 from windowing.advise.ends import NEVER_US
-from windowing.advise.files import check_groups, find_time_column, read_files
+from windowing.advise.files import check_columns, check_groups, find_time_column, read_files
 from windowing.advise.history import UNKNOWN_US, Batches
 from windowing.advise.reading import Asked, LeftOut, Reading
 from windowing.columns import TIME, quoted
@@ -58,8 +58,9 @@ class _Log:
 def read_events(pipeline: Pipeline, asked: Asked) -> Reading:
     """The newest events of the source, and in which commit each arrived, without Spark.
 
-    Raises SourceMissing where there is no table, NeedsSpark where Spark alone can read it, and
-    UsageError where events happen when they arrive or `by` names no column.
+    Raises SourceMissing where there is no table, NeedsSpark where Spark alone can read it,
+    SpecError where its columns do not fit, and UsageError where events happen when they arrive or
+    `by` names no column.
     """
     source = pipeline.source
     if not source.table.is_in_catalog and newest_version(source.table) < 0:
@@ -83,7 +84,9 @@ def read_events_by_spark(spark: SparkSession, pipeline: Pipeline, asked: Asked) 
     """
     source = pipeline.source
     fields = checked_schema(spark, pipeline).fields
-    check_groups(asked, {field.name: field.dataType.jsonValue() for field in fields})
+    types = {field.name: field.dataType.jsonValue() for field in fields}
+    check_columns(pipeline, types)
+    check_groups(asked, types)
     column = source.event_time.column or ""
     log = _list_arrivals(delta_log.home(spark, source.table), column, asked)
     rows = CollectedRows(source.key, asked.by, source.event_id, source.zone)

@@ -24,7 +24,7 @@ from windowing.advise.ends import NEVER_US
 from windowing.advise.history import UNKNOWN_US
 from windowing.advise.reading import Asked, NeedsSpark, Reading
 from windowing.advise.table import read_events
-from windowing.errors import SourceMissing, UsageError
+from windowing.errors import SourceMissing, SpecError, UsageError
 from windowing.grid.zone import micros
 from windowing.spec.load import load_pipeline
 
@@ -315,7 +315,6 @@ def test_what_can_not_be_read_without_spark_is_said(tmp_path: Path) -> None:
         ({"where": "shop = 'a'"}, "where"),
         ({"columns": {"day": "lower(shop)"}, "key": ["day"]}, "'day' is computed"),
         ({"event_time": "id", "zone": "UTC"}, "'id' is of type string"),
-        ({"event_time": "none"}, "'none' is of type None"),
         ({"table": "shop.events"}, "catalog"),
     ):
         with pytest.raises(NeedsSpark, match=reason):
@@ -352,6 +351,33 @@ def test_wrong_questions_are_refused(tmp_path: Path) -> None:
         read(tmp_path, Asked(by=("shpo",)))
     with pytest.raises(UsageError, match="shops has no late events"):
         read(tmp_path, event_time="arrival")
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        ({"key": ["shopp"]}, "source.key: the source has no column 'shopp'; it has"),
+        ({"event_id": "oidd"}, "source.event_id: the source has no column 'oidd'"),
+        ({"event_time": "none"}, "source.event_time: the source has no column 'none'"),
+        ({"event_id": "code"}, "source.event_id: 'code' is of type binary; allowed are"),
+        ({"key": ["place"]}, "source.key: 'place' is of type struct<x:bigint>; allowed are"),
+    ],
+)
+def test_columns_that_a_run_refuses_are_refused(
+    source: dict[str, Any], sentence: str, tmp_path: Path
+) -> None:
+    place = pa.field("place", pa.struct([("x", pa.int64())]))
+    schema = EVENTS.append(pa.field("code", pa.binary())).append(place)
+    rows = [row("1", "09:50") | {"code": b"1", "place": {"x": 1}}]
+    write_history(tmp_path / "source", [Planted(at("10:00"), rows)], schema)
+    with pytest.raises(SpecError, match=sentence):
+        read(tmp_path, **source)
+
+
+def test_columns_that_only_order_events_and_fill_windows_are_not_looked_at(tmp_path: Path) -> None:
+    write_history(tmp_path / "source", THREE)
+    computed = {"columns": {"place": "lower(shop)"}, "order_by": ["place"]}
+    assert rows_of(read(tmp_path, **computed)) == ALL_THREE
 
 
 NO_GROUPS = {
