@@ -5,6 +5,7 @@ have caught and cost -> a proposal
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
@@ -13,7 +14,11 @@ from windowing.advise.advice import Advice, Wanted
 from windowing.advise.analysis import advise_watermark
 from windowing.advise.reading import Asked, NeedsSpark
 from windowing.advise.table import read_events, read_events_by_spark
+from windowing.doctor.rule import name_command
+from windowing.ledger.table import LEDGER
 from windowing.spec.pipeline import Pipeline
+from windowing.storage.control import errors_explained
+from windowing.storage.kept_open import has_commit
 
 
 def advise(
@@ -31,4 +36,24 @@ def advise(
         reading = read_events(pipeline, asked)
     except NeedsSpark:
         reading = read_events_by_spark(exact_session(open_session()), pipeline, asked)
-    return advise_watermark(pipeline, reading, wanted)
+    return _note_state(pipeline, advise_watermark(pipeline, reading, wanted))
+
+
+def _note_state(pipeline: Pipeline, advice: Advice) -> Advice:
+    """The advice with a note where there is state, which the proposed watermark can't go on from.
+
+    Where nothing can be told, nothing is proposed.
+    """
+    present, proposed = advice.present, advice.proposed
+    if present is None or proposed is None or present.settings == proposed.settings:
+        return advice
+    ledger = pipeline.table(LEDGER)
+    with errors_explained(ledger):
+        has_state = has_commit(ledger)
+    if not has_state:
+        return advice
+    note = (
+        "the pipeline has run, and its watermark can't change any more: give the proposal to a "
+        f"pipeline with a new name, or {name_command(pipeline, 'reset')} first"
+    )
+    return replace(advice, notes=(*advice.notes, note))

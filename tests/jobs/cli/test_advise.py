@@ -91,6 +91,20 @@ def test_json_has_the_exact_figures(tmp_path: Path) -> None:
     assert shares == {"12:00": pytest.approx(0.75), "13:00": pytest.approx(0.25)}
 
 
+LIVE = "its watermark can't change any more: give the proposal to a pipeline with a new name, or"
+
+
+def test_a_pipeline_that_has_run_is_told_that_its_watermark_stays(tmp_path: Path) -> None:
+    plant(tmp_path)
+    assert LIVE not in advise(tmp_path).stdout
+    ledger = tmp_path / "lake" / "shops" / "_ledger"
+    write_history(ledger, [Planted(micros(START), [{"id": "1", "shop": "a", "at": START}])])
+    said = " ".join(advise(tmp_path).stdout.split())
+    assert f"{LIVE} `tidemark reset {tmp_path}/shops.yaml` first." in said
+    same = {"delay": "1 millisecond", "allowed_lateness": "0 seconds"}
+    assert LIVE not in advise(tmp_path, watermark=same).stdout
+
+
 def test_of_one_commit_nothing_can_be_told(tmp_path: Path) -> None:
     plant(tmp_path, hours=0)
     said = advise(tmp_path)
