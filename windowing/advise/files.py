@@ -193,7 +193,8 @@ def _read_times(
     known = ~find_nulls(values)
     if time.type in _INTEGERS:
         numbers = to_numpy(pc.fill_null(values.cast(pa.int64()), 0))
-        known &= np.abs(numbers) <= LAST_US // time.unit_us
+        limit = LAST_US // time.unit_us
+        known &= (numbers <= limit) & (numbers >= -limit)
         return np.where(known, numbers, 0) * time.unit_us, known
     stored_zone = getattr(values.type, "tz", None)
     in_micros = values.cast(pa.timestamp("us", stored_zone), safe=False).cast(pa.int64())

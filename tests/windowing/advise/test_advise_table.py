@@ -244,7 +244,12 @@ def on_clock(text: str) -> datetime:
 
 
 TIMES: Mapping[str, tuple[pa.DataType, list[Any], dict[str, Any], list[int]]] = {
-    "seconds": (pa.int64(), [1, -2, None, 10**15], {"unit": "s"}, [1_000_000, -2_000_000]),
+    "seconds": (
+        pa.int64(),
+        [1, -2, None, 10**15, -(2**63)],
+        {"unit": "s"},
+        [1_000_000, -2_000_000],
+    ),
     "milliseconds": (pa.int32(), [5], {"unit": "ms"}, [5_000]),
     "local": (
         pa.timestamp("us"),
