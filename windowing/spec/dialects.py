@@ -142,15 +142,19 @@ def _parse_iso(length: re.Match[str]) -> list[tuple[str, str]]:
 
 
 def _parse_short(text: str) -> list[tuple[str, str]]:
-    """(number, unit) of each part of `text`; none if something of it is anything else."""
+    """(number, unit) of each part of `text`; none if something of it is anything else.
+
+    A sign at the beginning is also that of the parts that have none.
+    """
     if _PART.sub("", text):
         return []
+    leading = "-" if text.startswith("-") else ""
     parts = []
     for number, written in _PART.findall(text):
         unit = _find_unit(written)
         if unit is None:
             return []
-        parts.append((number, unit))
+        parts.append((number if number[0] in "+-" else leading + number, unit))
     return parts
 
 

@@ -155,6 +155,8 @@ def test_a_kind_of_another_system_is_named_with_the_one_here(kind: str, here: st
         ("90 min", "90 minutes"),
         ("1 h", "1 hour"),
         ("-5m", "-5 minutes"),
+        ("-1h30m", "-1 hour -30 minutes"),
+        ("-1h+30m", "-1 hour 30 minutes"),
         ("-PT5M", "-5 minutes"),
         ("P1M", "1 month"),
         ("1mo", "1 month"),
