@@ -1,4 +1,4 @@
-"""Which windows an output shows: emit, having and empty as written -> Shown.
+"""Which windows an output shows: emit, having and empty as written -> OutputPolicy.
 
 Combinations that can't mean anything are refused.
 """
