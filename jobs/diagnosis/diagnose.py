@@ -12,7 +12,12 @@ from pyspark.sql import types as T
 
 from jobs.diagnosis import tables
 from jobs.diagnosis.pointer import POINTER, read_pointer
-from jobs.diagnosis.spec_changes import check_source_types, check_spec_change, spec_difference
+from jobs.diagnosis.spec_changes import (
+    check_erased_columns,
+    check_source_types,
+    check_spec_change,
+    spec_difference,
+)
 from jobs.foreign_errors.control_errors import control_errors_explained
 from windowing.admit.outcomes import REFUSED
 from windowing.columns import RUN
@@ -105,6 +110,7 @@ def source_problems(
     yield from _yield_refusal(lambda: source.check(pipeline, found, read_by))
     source.check_feed(spark, pipeline)
     yield from _yield_refusal(lambda: source.check_identity(spark, pipeline, past))
+    yield from _yield_refusal(lambda: check_erased_columns(pipeline, found, past))
 
 
 def _yield_refusal(check: Callable[[], None]) -> Iterator[StateRefused]:

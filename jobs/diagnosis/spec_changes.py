@@ -162,6 +162,37 @@ def check_spec_change(pipeline: Pipeline, past: LedgerExcerpt) -> None:
         )
 
 
+def check_erased_columns(pipeline: Pipeline, found: "T.StructType", past: LedgerExcerpt) -> None:
+    """StateRefused where values of a column are erased that is gone, or is another one by now.
+
+    Its rows can't be told from others, so those that were erased would count again. `found` is the
+    source's schema.
+    """
+    computed = {name: expression.sql for name, expression in pipeline.source.computed.items()}
+    for erasure in sorted(past.erasures.found, key=lambda each: each.column or ""):
+        name = erasure.column
+        if name is None or (name in found.names and computed.get(name) == erasure.computed):
+            continue
+        code, place = "SPEC_CHANGED", str(pipeline.file or pipeline.name)
+        if erasure.computed is None and name not in computed:
+            code, place = "SOURCE_CHANGED", str(pipeline.source.table)
+        is_now = "is not there any more"
+        if name in found.names:
+            is_now = f"is {_describe_column(computed.get(name))} now"
+        raise StateRefused(
+            code,
+            f"{place}: values of {name!r} are erased, which was "
+            f"{_describe_column(erasure.computed)} and {is_now}, so their rows would count again; "
+            "restore it, and change it once they are lifted: "
+            f"{name_command(pipeline, 'erase', '--where', f'{name}=VALUE', '--lift')}",
+        )
+
+
+def _describe_column(computed: str | None) -> str:
+    """A column by the expression that computes it, or as one that the source has."""
+    return "a column of the source" if computed is None else repr(computed)
+
+
 def check_kept_names(pipeline: Pipeline, past: LedgerExcerpt) -> Evolution:
     """How the spec differs, where everything in it has a name of its own.
 

@@ -19,10 +19,14 @@ from windowing.spec.words import join_names, suggest_name
 
 @dataclass(frozen=True)
 class Subject:
-    """The `values` of a key by column, each with its type, or that of one other `column`."""
+    """The `values` of a key by column, each with its type, or that of one other `column`.
+
+    Where that column is `computed`, that is its expression.
+    """
 
     values: Mapping[str, tuple[Column, T.DataType]]
     column: str | None = None
+    computed: str | None = None
 
 
 def read_subject(spark: SparkSession, pipeline: Pipeline, asked: Erasing) -> Subject:
@@ -45,7 +49,8 @@ def read_subject(spark: SparkSession, pipeline: Pipeline, asked: Erasing) -> Sub
     values = {}
     for column, value in asked.values.items():
         values[column] = (literal(spark, option, column, types[column], value), types[column])
-    return Subject(values, asked.column)
+    expression = pipeline.source.computed.get(asked.column or "")
+    return Subject(values, asked.column, None if expression is None else expression.sql)
 
 
 def _check_key(pipeline: Pipeline, columns: Collection[str]) -> None:
@@ -92,4 +97,4 @@ def compute_erasure(spark: SparkSession, subject: Subject, salt: str) -> Erasure
     """The digest by which rows of the subject are known."""
     digest = digest_values(subject.values, salt).alias("digest")
     (row,) = spark.range(1).select(digest).collect()
-    return Erasure(row["digest"], subject.column)
+    return Erasure(row["digest"], subject.column, subject.computed)

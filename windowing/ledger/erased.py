@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from json import dumps, loads
 
-_SALT, _ERASED, _LIFTED, _COLUMN = "salt", "erased", "lifted", "column"
+_SALT, _ERASED, _LIFTED = "salt", "erased", "lifted"
+_COLUMN, _COMPUTED = "column", "computed"
 
 
 @dataclass(frozen=True)
@@ -22,11 +23,12 @@ class Erasing:
 class Erasure:
     """The digest of a key, or of a value of one `column`, whose rows are kept out.
 
-    `column` is None for a key.
+    `column` is None for a key. Where the column was `computed`, that is its expression.
     """
 
     digest: str
     column: str | None = None
+    computed: str | None = None
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,8 @@ def _write_note(salt: str, what: str, erasure: Erasure) -> str:
     note = {_SALT: salt, what: erasure.digest}
     if erasure.column is not None:
         note[_COLUMN] = erasure.column
+    if erasure.computed is not None:
+        note[_COMPUTED] = erasure.computed
     return dumps(note)
 
 
@@ -88,7 +92,7 @@ def is_lifted(note: str | None) -> bool:
 
 
 def _read_erasure(fields: Mapping[str, str], what: str) -> Erasure:
-    return Erasure(fields[what], fields.get(_COLUMN))
+    return Erasure(fields[what], fields.get(_COLUMN), fields.get(_COMPUTED))
 
 
 def find_erasures(notes: Iterable[str | None]) -> Erasures:
