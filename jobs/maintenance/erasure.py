@@ -1,10 +1,11 @@
 """Erasure: erased rows are deleted from every table, and so are the files with them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from functools import partial
+from functools import partial, reduce
+from operator import and_
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from jobs.diagnosis import tables
@@ -15,12 +16,16 @@ from windowing.admit.erased import only_erased
 from windowing.admit.outcomes import REFUSED
 from windowing.columns import kept_name, own_name, quoted
 from windowing.crash import crashpoint
-from windowing.errors import TidemarkError
+from windowing.errors import SpecError, TidemarkError
+from windowing.expressions.compile import compile_value
+from windowing.expressions.nested import part_of
 from windowing.ledger.erased import Erasures
 from windowing.location import Location
 from windowing.merge.rule import REVISIONS, is_internal
 from windowing.panes.rule import SEEN, state_names
 from windowing.report.text import count
+from windowing.rows import column_named
+from windowing.spec.expressions.parse import inputs_of
 from windowing.spec.words import join_names
 from windowing.storage import merges, own_tables, table_retention, upkeep
 from windowing.storage.kept_open import has_commit
@@ -90,6 +95,7 @@ def delete_rows(batch: RunContext, due: Erasures, left: Sequence[str]) -> dict[s
     crashpoint("erase.deleted")
     for table in REFUSED:
         found[table] = _delete_erased(batch, table, due, kept_name)
+        found[table] += _delete_by_parts(batch, table, due)
         crashpoint("erase.deleted")
     for table in left:
         if due != of_keys and is_internal(table):
@@ -122,19 +128,48 @@ def _delete_erased(
         names = [stored_as(name) for name in (batch.keys if column is None else (column,))]
         if set(names) <= set(rows.columns):
             erased = only_erased(rows, batch.keys, due.select([column]), stored_as)
-            deleted += _delete_values(erased, names, path)
+            stored = {name: F.col(f"t.{quoted(name)}") for name in names}
+            deleted += _delete_values(erased, stored, path)
     return deleted
 
 
-def _delete_values(erased: DataFrame, names: Sequence[str], path: Location) -> int:
-    """Deletes the rows with the same values of the columns by a MERGE with these in its source.
+def _delete_by_parts(batch: RunContext, table: str, due: Erasures) -> int:
+    """Deletes refused rows whose part of a stored column is `due`.
 
-    A DELETE would write its condition, and so the values, to the log of the table.
+    Rows that were refused before anything read the part do not have it as a column of its own.
     """
-    columns = [quoted(name) for name in names]
-    values = pin_rows(erased.groupBy(*columns).agg(F.count("*").alias("__n")))
+    source, path = batch.pipeline.source, batch.pipeline.table(table)
+    deleted = 0
+    for name, expression in source.parts:
+        if name not in due.columns or not has_commit(path):
+            continue
+        ((column, *steps),) = inputs_of(expression)
+        whole, stored = str(column), kept_name(str(column))
+        rows = own_tables.read(batch.spark, path)
+        if stored not in rows.columns:
+            continue
+        rows = rows.select(column_named(stored).alias(whole))
+        try:
+            part = compile_value(expression, rows.schema, source.field_of(name)).column
+        except SpecError:
+            # The struct has got the field since, and no row was refused.
+            continue
+        parts = rows.select(part.alias(kept_name(name)))
+        erased = only_erased(parts, batch.keys, due.select([name]), kept_name)
+        value = part_of(F.col(f"t.{quoted(stored)}"), steps)
+        deleted += _delete_values(erased, {kept_name(name): value}, path)
+    return deleted
+
+
+def _delete_values(erased: DataFrame, stored: Mapping[str, Column], path: Location) -> int:
+    """Deletes rows of the table by a MERGE with the values of the `erased` ones in its source.
+
+    `stored` has by column what a row `t` of the table has there. A DELETE would write its
+    condition, and so the values, to the log of the table.
+    """
+    values = pin_rows(erased.groupBy(*map(quoted, stored)).agg(F.count("*").alias("__n")))
     n: int = sum(row["__n"] for row in values.select("__n").collect())
     if n:
-        same = " and ".join(f"t.{name} = s.{name}" for name in columns)
-        merges.delete_rows(values.drop("__n"), path, same, n)
+        equal = [value == F.col(f"s.{quoted(name)}") for name, value in stored.items()]
+        merges.delete_rows(values.drop("__n"), path, reduce(and_, equal), n)
     return n

@@ -34,7 +34,12 @@ def part_column(path: Iterable[str | int]) -> Column:
     A text is a field here, also where it is the key of a map, because Spark reads both alike.
     """
     name, *steps = path
-    return reduce(_take_step, steps, column_named(str(name)))
+    return part_of(column_named(str(name)), steps)
+
+
+def part_of(column: Column, steps: Iterable[str | int]) -> Column:
+    """The same from a column of any name, along fields and places of elements."""
+    return reduce(_take_step, steps, column)
 
 
 def _take_step(column: Column, step: str | int) -> Column:

@@ -134,7 +134,7 @@ def swap_rows(path: Location, old: DataFrame, new: DataFrame, identity: Sequence
     _execute(new.sparkSession, merge, path, due)
 
 
-def delete_rows(keys: DataFrame, path: Location, same: str, due: int) -> None:
+def delete_rows(keys: DataFrame, path: Location, same: str | Column, due: int) -> None:
     """Deletes the rows of a table that equal one of `keys`, in one commit.
 
     `same` compares the stored row `t` with the key `s`; it is written to no log, as the condition
