@@ -33,6 +33,7 @@ from jobs.reconcile import drop_leftover_copy
 from jobs.sessions.exact_session import in_exact_session
 from windowing.admit.erased import only_erased
 from windowing.crash import crashpoint
+from windowing.doctor.rule import name_command
 from windowing.errors import UsageError
 from windowing.grid.zone import moment
 from windowing.ledger.erased import (
@@ -257,7 +258,10 @@ def _count_in_source(batch: RunContext, past: LedgerHistory, due: Erasures) -> i
             "so windows can't be rebuilt from it without those of a value; "
             "`tidemark backfill` these ranges first"
         )
-    with lost_version_explained(pipeline), source_errors_explained(spark, pipeline, past):
+    # A run reads a newer version, which has all of its files.
+    newer = f"{name_command(pipeline, 'run')}, if the source has something new, and erase again"
+    explained = source_errors_explained(spark, pipeline, past, newer)
+    with lost_version_explained(pipeline, newer), explained:
         rows = source.read(spark, pipeline, past.read_version)
         return only_erased(rows, batch.keys, due).count()
 

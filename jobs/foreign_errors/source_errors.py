@@ -17,7 +17,7 @@ from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta_log
 from windowing.storage.spark_internals import SPARK_ERRORS
 
-REWRITTEN = "SOURCE_REWRITTEN"
+REWRITTEN, VACUUMED = "SOURCE_REWRITTEN", "SOURCE_VACUUMED"
 WIDER = "DELTA_SCHEMA_CHANGED"
 FILE_GONE = "FAILED_READ_FILE.FILE_NOT_EXIST"
 _LOST_VERSION = ("DELTA_VERSION_NOT_FOUND", "DELTA_LOG_FILE_NOT_FOUND")
@@ -43,7 +43,7 @@ REFUSALS = {
         "columns of the source were renamed, dropped or changed their type",
     ),
     "DELTA_MISSING_FILES": (
-        "SOURCE_VACUUMED",
+        VACUUMED,
         "files or versions of the source that were not read yet have been vacuumed",
     ),
     "DELTA_STREAMING_TRAILING_COMMIT_MISSING": (
@@ -51,11 +51,11 @@ REFUSALS = {
         "versions of the source that were seen, though not read yet, are missing",
     ),
     "DELTA_LOG_FILE_NOT_FOUND_FOR_STREAMING_SOURCE": (
-        "SOURCE_VACUUMED",
+        VACUUMED,
         "versions of the source that are still needed are missing",
     ),
     "DELTA_VERSIONS_NOT_CONTIGUOUS": (
-        "SOURCE_VACUUMED",
+        VACUUMED,
         "versions of the source that were not read yet are missing",
     ),
 }
@@ -68,21 +68,27 @@ _FOLLOW = (
 
 @contextmanager
 def source_errors_explained(
-    spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt
+    spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt, first: str | None = None
 ) -> Iterator[None]:
-    """Raises StateRefused for what Delta refuses to read of the source inside the block."""
+    """Raises StateRefused for what Delta refuses to read of the source inside the block.
+
+    `first` is what to do before a reset where the source has lost what was read.
+    """
     try:
         yield
     except SPARK_ERRORS as error:
-        found = explain_source_error(spark, pipeline, past, error)
+        found = explain_source_error(spark, pipeline, past, error, first)
         if found is error:
             raise
         raise found from error
 
 
 @contextmanager
-def lost_version_explained(pipeline: Pipeline) -> Iterator[None]:
-    """Raises StateRefused where the log has lost the version that is opened inside the block."""
+def lost_version_explained(pipeline: Pipeline, first: str | None = None) -> Iterator[None]:
+    """Raises StateRefused where the log has lost the version that is opened inside the block.
+
+    `first` is what to do before a reset.
+    """
     try:
         yield
     except SPARK_ERRORS as error:
@@ -92,7 +98,12 @@ def lost_version_explained(pipeline: Pipeline) -> Iterator[None]:
             f"{pipeline.source.table}: the version of the source that was read last can't be read "
             "any more, so what changed since is not known"
         )
-        raise StateRefused("SOURCE_VACUUMED", f"{problem}; {advice(pipeline)}") from error
+        raise StateRefused(VACUUMED, f"{problem}; {_advise_on_loss(pipeline, first)}") from error
+
+
+def _advise_on_loss(pipeline: Pipeline, first: str | None) -> str:
+    """What to do where the source has lost what was read: a reset comes last."""
+    return advice(pipeline) if first is None else f"{first}; or {advice(pipeline)}"
 
 
 def is_version_gone(error: BaseException) -> bool:
@@ -101,11 +112,16 @@ def is_version_gone(error: BaseException) -> bool:
 
 
 def explain_source_error(
-    spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt, error: BaseException
+    spark: SparkSession,
+    pipeline: Pipeline,
+    past: LedgerExcerpt,
+    error: BaseException,
+    first: str | None = None,
 ) -> BaseException:
     """The error to raise for `error`, with which the stream of a run or one of its batches ended.
 
-    It is `error` itself where its condition is not a known one.
+    It is `error` itself where its condition is not a known one. `first` is what to do before a
+    reset where the source has lost what was read.
     """
     text = str(error)
     table = pipeline.source.table
@@ -118,6 +134,8 @@ def explain_source_error(
         return error
     code, meaning = known
     problem = f"{table}: {meaning}"
+    if code == VACUUMED:
+        return StateRefused(code, f"{problem}; {_advise_on_loss(pipeline, first)}")
     if code != REWRITTEN:
         return StateRefused(code, f"{problem}; {advice(pipeline)}")
     which = describe_rewrites(spark, pipeline, past)
@@ -138,7 +156,7 @@ def _find_meaning(spark: SparkSession, pipeline: Pipeline, text: str) -> tuple[s
     # A missing file may also be one of the pipeline's own tables, so the message has to name the
     # source. Spark quotes the file as a URL.
     if FILE_GONE in text and f"{delta_log.home(spark, pipeline.source.table)}/" in unquote(text):
-        return ("SOURCE_VACUUMED", "files of the source that are still needed have been vacuumed")
+        return (VACUUMED, "files of the source that are still needed have been vacuumed")
     for condition, meaning in REFUSALS.items():
         if condition in text:
             return meaning

@@ -359,7 +359,9 @@ def test_a_source_that_lacks_what_was_read_is_named_before_anything_is_changed(
     with setting_changed(spark, "spark.databricks.delta.retentionDurationCheck.enabled", "false"):
         spark.sql(f"vacuum {table} retain 0 hours")
     before = read_history(lab.pipeline).entries
-    with pytest.raises(StateRefused, match="SOURCE_VACUUMED: .*have been vacuumed"):
+    newer = "`tidemark run lab`, if the source has something new, and erase again"
+    advised = f"SOURCE_VACUUMED: .*have been vacuumed; {newer}; or `tidemark reset lab`"
+    with pytest.raises(StateRefused, match=advised):
         erase(spark, lab.pipeline, Erasing({"customer": CANARY}, "customer"))
     assert read_history(lab.pipeline).entries == before
     lab.check()
