@@ -11,6 +11,7 @@ from jobs.cli.options import common, key_option, keys_of
 from jobs.cli.spark import open_to_write
 from jobs.console import Printer
 from windowing.errors import UsageError
+from windowing.ingest.rule import HOME, QUARANTINE
 from windowing.ledger.erased import Erasing
 from windowing.report.text import count
 from windowing.spec.words import join_names, quote_value
@@ -121,6 +122,12 @@ def _describe_erased(pipeline: "Pipeline", what: str, done: "Erased") -> list[st
         sentences.append(
             f"Not erased: {count(done.source_rows, 'row')} with it in {pipeline.source.table}, "
             "because the source is never changed."
+        )
+    if pipeline.source.files is not None:
+        broken = pipeline.source.table / HOME / QUARANTINE
+        sentences.append(
+            f"Not erased: files with it in {pipeline.source.files.folder}, and broken records of "
+            f"these in {broken}; delete them by hand."
         )
     if done.left_tables:
         sentences.append(
