@@ -41,7 +41,7 @@ from jobs.validation.publishable import (
 from windowing.crash import crashpoint
 from windowing.errors import ExpectationsFailed, UsageError
 from windowing.grid.zone import micros, moment
-from windowing.ledger.acceptance import Rollback, parse_note, parse_rollback
+from windowing.ledger.acceptance import Rollback, mark_erasure, parse_note, parse_rollback
 from windowing.ledger.changed import ChangedDays, add_to_note, list_changes, parse_changed
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import PUBLISH, LedgerEntry
@@ -174,7 +174,7 @@ def repoint_published(
     shown = {name: version for name, version in versions.items() if name in before.versions}
     editions = list_editions(pipeline, shown)
     left = list_newest_of_left(pipeline)
-    note = add_to_note(before.note, _find_changed(pipeline, past, editions))
+    note = add_to_note(mark_erasure(before.note), _find_changed(pipeline, past, editions))
     entry = replace(before, at=micros(datetime.now(UTC)), versions=versions, note=note)
     past = record_entries(pipeline, past, [entry])
     crashpoint("publish.noted")

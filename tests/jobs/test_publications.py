@@ -23,6 +23,7 @@ from tests.support.published_lake import COLUMNS, IDENTITY, PublishedLake
 from tests.support.published_readers import open_delta, read_feed, tell_difference
 from windowing.doctor.rule import of_pointer
 from windowing.errors import StateRefused, UsageError
+from windowing.ledger.history import until_own_publication
 from windowing.ledger.rule import (
     CLOSE,
     ERASE_DONE,
@@ -237,6 +238,17 @@ def test_a_publication_behind_an_interrupted_erasure_is_its_own(lake: PublishedL
     causes = [each["cause"] for each in found[2:]]
     assert causes == ["accepted", "accepted", "erasure", "accepted"]
     assert found[4]["reason"] is None
+
+
+def test_an_interrupted_erasure_is_the_cause_of_its_publication(lake: PublishedLake) -> None:
+    past = read_history(lake.pipeline)
+    assert past.published is not None
+    past = record_entries(lake.pipeline, past, [LedgerEntry(ERASE_INTENT, run=3, at=1)])
+    past = repoint_published(lake.pipeline, past, past.published.versions)
+    assert until_own_publication(past).next_seq == past.next_seq - 2
+    last = answer("publish", lake, "--list")["publications"][-1]
+    assert (last["cause"], last["reason"]) == ("erasure", None)
+    assert past.acceptance is not None, "readers still see what was accepted"
 
 
 def test_a_publication_that_ends_anywhere_is_finished_by_the_next(lake: PublishedLake) -> None:

@@ -1,4 +1,4 @@
-"""What the note of a publication tells: failures that were accepted, and a rollback."""
+"""What the note of a publication tells: failures that were accepted, a rollback, an erasure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,6 +6,7 @@ from json import dumps, loads
 
 Reasons = Mapping[str, str]
 """Rule -> why it may fail. A rule is a digest of an expectation's type and arguments."""
+_ERASURE = "erasure"
 
 
 @dataclass(frozen=True)
@@ -51,3 +52,13 @@ def parse_rollback(note: str | None) -> Rollback | None:
     """The rollback that the note of a publication tells of; None where it was none."""
     document = loads(note or "{}")
     return Rollback(document["rollback"], document["reason"]) if "rollback" in document else None
+
+
+def mark_erasure(note: str | None) -> str:
+    """The note of what an erasure has left of the publication with this note."""
+    return dumps({**loads(note or "{}"), _ERASURE: True})
+
+
+def shows_erasure(note: str | None) -> bool:
+    """Whether an erasure has made the publication; earlier versions of Tidemark did not say."""
+    return _ERASURE in loads(note or "{}")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from windowing.ledger.acceptance import shows_erasure
 from windowing.ledger.period import read_period
 from windowing.ledger.rule import (
     BACKFILL_DONE,
@@ -144,8 +145,14 @@ def find_ends_of_erasures(past: LedgerHistory) -> Mapping[int, LedgerEntry]:
     return found
 
 
+def find_publications_of_erasures(past: LedgerHistory) -> frozenset[int]:
+    """The numbers of the publications that erasures made, also of those that were interrupted."""
+    marked = {entry.seq for entry in past.publications if shows_erasure(entry.note)}
+    return frozenset({*marked, *find_ends_of_erasures(past)})
+
+
 def until_own_publication(past: LedgerHistory) -> LedgerHistory:
     """The ledger up to the newest publication that is not that of an erasure."""
-    of_erasures = find_ends_of_erasures(past)
+    of_erasures = find_publications_of_erasures(past)
     own = [entry.seq for entry in past.publications if entry.seq not in of_erasures]
     return past.until_step(own[-1]) if own else past

@@ -10,7 +10,11 @@ from datetime import datetime
 from windowing.grid.zone import moment
 from windowing.ledger.acceptance import parse_note, parse_rollback
 from windowing.ledger.changed import parse_changed
-from windowing.ledger.history import LedgerHistory, find_ends_of_erasures
+from windowing.ledger.history import (
+    LedgerHistory,
+    find_ends_of_erasures,
+    find_publications_of_erasures,
+)
 from windowing.ledger.period import read_period
 from windowing.ledger.rule import (
     CLOSE,
@@ -99,7 +103,7 @@ class RolledBack:
 def list_publications(past: LedgerHistory, windows: Sequence[Window]) -> list[PastPublication]:
     """The publications, oldest first, with the outputs of these windows."""
     watermarks = {entry.run: entry.watermark_out for entry in past.entries if entry.step == CLOSE}
-    of_erasures = find_ends_of_erasures(past)
+    of_erasures = find_publications_of_erasures(past)
     found = []
     for entry in past.publications:
         told = _describe(entry, watermarks.get(entry.run), windows)
