@@ -87,17 +87,12 @@ def delete_rows(batch: RunContext, due: Erasures, left: Sequence[str]) -> dict[s
     for table in (*state, *tables.output_names(pipeline), *tables.restated_names(pipeline)):
         found[table] = _delete_erased(batch, table, of_keys, own_name)
         crashpoint("erase.deleted")
-    # Values of windows before show what was made of erased values.
-    if due == of_keys:
-        found[REVISIONS] = _delete_erased(batch, REVISIONS, of_keys, own_name)
-    elif has_commit(pipeline.table(REVISIONS)):
-        found[REVISIONS] = _empty_table(batch, REVISIONS)
-    crashpoint("erase.deleted")
     for table in REFUSED:
         found[table] = _delete_erased(batch, table, due, kept_name)
         found[table] += _delete_by_parts(batch, table, due)
         crashpoint("erase.deleted")
-    for table in left:
+    # Values of windows before show what was made of erased values.
+    for table in (REVISIONS, *left):
         if due != of_keys and is_internal(table):
             found[table] = _empty_table(batch, table)
         else:
@@ -108,6 +103,8 @@ def delete_rows(batch: RunContext, due: Erasures, left: Sequence[str]) -> dict[s
 
 def _empty_table(batch: RunContext, table: str) -> int:
     path = batch.pipeline.table(table)
+    if not has_commit(path):
+        return 0
     n = own_tables.read(batch.spark, path).count()
     if n:
         upkeep.delete_where(batch.spark, path, F.lit(True))  # noqa: FBT003 Spark's
