@@ -140,7 +140,7 @@ def erase(spark: SparkSession, pipeline: Pipeline, asked: Erasing) -> Erased:
                 "again"
             )
         if past.newest is None:
-            _list_erasure(pipeline, past, salt, new)
+            _list_erasure(spark, pipeline, past, salt, new)
             return Erased({})
         _require_newest_published(pipeline, past)
         interrupted = past.open_erasures
@@ -177,7 +177,7 @@ def lift_erasure(spark: SparkSession, pipeline: Pipeline, asked: Erasing) -> Lif
         erasure = compute_erasure(spark, subject, erased.salt)
         if erasure not in erased.found:
             return Lifted(lifted=False)
-        _record_list(pipeline, past, note_lifted(erased.salt, erasure))
+        _record_list(spark, pipeline, past, note_lifted(erased.salt, erasure))
         return Lifted(lifted=True)
 
 
@@ -190,14 +190,17 @@ def _context_of(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) ->
     )
 
 
-def _list_erasure(pipeline: Pipeline, past: LedgerHistory, salt: str, new: Erasure) -> None:
+def _list_erasure(
+    spark: SparkSession, pipeline: Pipeline, past: LedgerHistory, salt: str, new: Erasure
+) -> None:
     """Records an erasure of which no table has a row, because nothing was read yet."""
     if new not in past.erasures.found:
-        _record_list(pipeline, past, note_erased(salt, new))
+        _record_list(spark, pipeline, past, note_erased(salt, new))
 
 
-def _record_list(pipeline: Pipeline, past: LedgerHistory, note: str) -> None:
-    listed = LedgerEntry(ERASE_LIST, at=past.last_arrival, note=note)
+def _record_list(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory, note: str) -> None:
+    at_us = context_after(spark, pipeline, past).read_clock()
+    listed = LedgerEntry(ERASE_LIST, at=at_us, note=note)
     record_entries(pipeline, past, [listed])
     crashpoint("erase.listed")
 
@@ -280,7 +283,7 @@ def _begin(
     intent = LedgerEntry(
         ERASE_INTENT,
         run=past.last_run,
-        at=batch.arrival_us,
+        at=batch.read_clock(),
         counts=counts,
         note=note_erased(own.salt or "", erasure),
     )

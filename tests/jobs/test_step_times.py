@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.erase import erase
+from jobs.erase import erase, lift_erasure
 from jobs.microbatch.context import RunContext
 from jobs.run import run
 from tests.oracle import Count, Event, Tumbling
@@ -17,7 +17,7 @@ from tests.support.pipeline_under_test import FEW, Lab
 from tests.support.rare_cases import quick_and_rare
 from windowing.grid.zone import micros
 from windowing.ledger.erased import Erasing
-from windowing.ledger.rule import CLOSE, DONE, INTENT, LedgerEntry
+from windowing.ledger.rule import CLOSE, DONE, ERASE_LIST, INTENT, LedgerEntry
 from windowing.ledger.table import read_history
 from windowing.panes.rule import NO_BATCH
 from windowing.panes.table import Stamp
@@ -64,6 +64,20 @@ def test_a_step_ends_when_it_has_ended(step: str, lab: Lab) -> None:
     intent, done = (newest_of(lab, f"{step}_{which}") for which in ("intent", "done"))
     assert intent.at < done.at
     assert began_us < done.at <= ended_us
+    if step == "erase":
+        assert began_us < intent.at, "a rebuild and a backfill begin with the arrival they go by"
+
+
+@pytest.mark.deep
+def test_what_is_lifted_or_erased_before_the_first_run_is_listed_then(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lab = Lab(spark, tmp_path, (HOURLY,), shows=FEW)
+    lab.land([Event("a", BASE, 1, "a0", 0)])
+    for change in (erase, lift_erasure):
+        began_us = micros(datetime.now(UTC))
+        change(spark, lab.pipeline, Erasing({"key": "b"}))
+        assert began_us < newest_of(lab, ERASE_LIST).at <= micros(datetime.now(UTC))
 
 
 def test_a_batch_ends_after_its_begin_and_before_the_end_of_its_run(lab: Lab) -> None:
