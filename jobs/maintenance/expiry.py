@@ -74,16 +74,13 @@ def expire_revisions(batch: RunContext, past: LedgerHistory) -> dict[str, int]:
 
 def _expire_refused(batch: RunContext, until_us: int) -> dict[str, int]:
     """Empties refused rows of runs whose arrival is before `until_us`."""
-    runs = _list_runs_before(batch, until_us)
-    if not runs:
-        return {}
-    return {table: _empty_old_rows(batch, table, F.col(RUN).isin(runs)) for table in REFUSED}
-
-
-def _list_runs_before(batch: RunContext, arrival_us: int) -> list[int]:
     watermarks = own_tables.read(batch.spark, batch.pipeline.table(WATERMARKS))
-    earlier = watermarks.where(F.col("arrival") < instant(arrival_us))
-    return [row[RUN] for row in earlier.select(RUN).distinct().collect()]
+    earlier = watermarks.where(F.col("arrival") < instant(until_us))
+    # The arrival never falls from one run to the next.
+    ((last,),) = earlier.agg(F.max(RUN)).collect()
+    if last is None:
+        return {}
+    return {table: _empty_old_rows(batch, table, F.col(RUN) <= last) for table in REFUSED}
 
 
 def _expire_panes(batch: RunContext, until_us: int) -> Mapping[str, int]:
