@@ -16,6 +16,7 @@ from pyspark.sql import Window as Ranking
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from jobs.diagnosis.spec_changes import check_erased_columns
 from jobs.foreign_errors.source_errors import is_version_gone
 from jobs.microbatch.admission import add_event_time
 from jobs.microbatch.context import RunContext, context_after
@@ -115,8 +116,12 @@ def find_events(
 
     Events that other steps accepted are not among them. All are Untold rather than wrong where the
     evidence is, where the source does not have the versions any more that the run has read, or
-    where rows of it were changed in between.
+    where rows of it were changed in between. Raises StateRefused where a changed spec lacks a column
+    whose values are erased, because their events would be told.
     """
+    if subject.past.erasures.columns:
+        columns = source.schema(spark, subject.pipeline)
+        check_erased_columns(subject.pipeline, columns, subject.past)
     found = _find_told(spark, subject, evidence)
     return [found] * len(subject.places) if isinstance(found, Untold) else found
 

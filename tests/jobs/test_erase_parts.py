@@ -9,7 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.erase import erase, lift_erasure
+from jobs.history import history
 from jobs.run import run
+from jobs.show import Wanted
 from tests.support.erased_canary import CANARY
 from tests.support.stored_rows import list_stored
 from windowing.errors import StateRefused
@@ -69,11 +71,14 @@ def test_a_part_is_erased_from_rows_refused_before_it_was_one_and_stays_erased(
     late = list_stored(spark, listed.table("_late"))
     assert sorted(row["id"] for row in late) == ["o1", "o2"]
     reused = pipeline_with(tmp_path, {"whose": "collect(driver.customer)"})
+    at_two = Wanted(start=at.replace(day=1, hour=14), end=at.replace(day=1, hour=15))
     for changed, problem in (
         (plain, "was 'trip.customer' and is not there any more"),
         (reused, "was 'trip.customer' and is 'driver.customer' now"),
     ):
         with pytest.raises(StateRefused, match=f"SPEC_CHANGED: .*{problem}"):
             run(spark, changed, at)
+        with pytest.raises(StateRefused, match=f"SPEC_CHANGED: .*{problem}"):
+            history(spark, changed, changed.window("hourly"), at_two, events=5)
     assert lift_erasure(spark, listed, ASKED).lifted
     assert run(spark, reused, at).erased == 0
