@@ -116,8 +116,10 @@ def find_events(
 
     Events that other steps accepted are not among them. All are Untold rather than wrong where the
     evidence is, where the source does not have the versions any more that the run has read, or
-    where rows of it were changed in between. Raises StateRefused where a changed spec lacks a column
-    whose values are erased, because their events would be told.
+    where rows of it were changed in between.
+
+    Raises StateRefused where a changed spec lacks a column whose values are erased, because their
+    events would be told.
     """
     if subject.past.erasures.columns:
         columns = source.schema(spark, subject.pipeline)
