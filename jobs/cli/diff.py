@@ -52,9 +52,9 @@ def diff(
     for name, difference in found.outputs.items():
         _print_difference(printer, pipeline, name, difference)
     for name in found.added:
-        printer.line(f"{name}: every row is new, because {first} does not have this output")
+        printer.line(f"{name}: every row is new, because this output is not in {first}")
     for name in found.removed:
-        printer.line(f"{name}: every row is gone, because {last} does not have this output")
+        printer.line(f"{name}: every row is gone, because this output is not in {last}")
     printer.finish({"pipeline": pipeline.name, **found.as_json()})
     tell_changed_spec(pipeline, found.changed)
 

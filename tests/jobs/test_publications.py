@@ -587,6 +587,6 @@ def test_outputs_that_one_side_lacks_are_named(lake: PublishedLake) -> None:
     closed = LedgerEntry(CLOSE, run=4, at=1, watermark_out=1, versions={"hourly": 3, "daily": 3})
     record_entries(lake.pipeline, read_history(lake.pipeline), [closed])
     said = tidemark("diff", lake).stdout
-    assert "daily: every row is new, because publication" in said
+    assert "daily: every row is new, because this output is not in publication" in said
     found = answer("diff", lake)
     assert (found["added"], found["removed"], [*found["windows"]]) == (["daily"], [], ["hourly"])
