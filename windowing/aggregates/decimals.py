@@ -43,7 +43,8 @@ class WideSum:
         total = Part(self._rest, self._rests(value), self._rests)
         carries = F.try_sum(self._carry(value))
         lifted = F.coalesce(carries, F.lit(0).cast("bigint"))
-        return total, Part(self._carries, lifted, self._sum_carries)
+        carried = Part(self._carries, lifted, lambda c: F.try_sum(self._carried(c)))
+        return total, carried
 
     def value(self) -> Column:
         """The sum as decimal(38, scale); null where it does not fit, or is not known."""
@@ -78,10 +79,6 @@ class WideSum:
         no_carry = rest.isNotNull() & carries.isNull()
         moved = F.coalesce(self._carry(rest), F.lit(0))
         return F.when(no_rest | no_carry, F.lit(_LOST)).otherwise(carries + moved)
-
-    def _sum_carries(self, carries: Column) -> Column:
-        """The carry of several stored partials, each of which has one, or was lost."""
-        return F.coalesce(F.try_sum(self._carried(carries)), F.lit(_LOST))
 
     def _within_carry(self, rest: Column) -> Column:
         """What is left of `rest` below the carry, in units of its last digit, as decimal(38, 0)."""
