@@ -64,7 +64,7 @@ def demands_of(
     spec = {
         "name": "p",
         "lake": "/none",
-        "source": {"table": "/none/source", "event_time": event_time, "key": ["user"], **(source or {})},
+        "source": {"table": "/source", "event_time": event_time, "key": ["user"], **(source or {})},
         "watermark": {"delay": "0 seconds", "max_future": "1 hour"},
         "aggregates": aggregates or {"n": "count()", "total": "sum(price)"},
         "windows": {"w": window or {"kind": "delta", "attribute": "miles", "delta": 10}},
@@ -242,7 +242,7 @@ def test_a_field_of_a_struct_is_not_taken_for_a_column_of_its_path(
     columns = [("a.at", pa.timestamp("us", "UTC")), ("a", pa.struct({"at": FILE.field("at").type}))]
     schema = pa.schema([("user", pa.string()), *(columns[::-1] if struct_first else columns)])
     whole = T.StructType([*COLUMNS.fields, T.StructField("a.at", T.TimestampType())])
-    source = {"table": "/none/source", "event_time": "`a.at`", "key": ["user"]}
+    source = {"table": "/source", "event_time": "`a.at`", "key": ["user"]}
     spec = {
         "name": "p",
         "lake": "/none",

@@ -47,7 +47,7 @@ COLUMNS = {
 
 def pipeline_of(where: str | None = None) -> Pipeline:
     """A pipeline over the rows."""
-    source = {"table": "/none/source", "event_time": "arrival", "key": ["id"], "columns": COLUMNS}
+    source = {"table": "/source", "event_time": "arrival", "key": ["id"], "columns": COLUMNS}
     return load_pipeline(
         {
             "name": "lost",
@@ -166,7 +166,7 @@ def timed_of_texts(spark: SparkSession, texts: list[str]) -> DataFrame:
     spec = {
         "name": "texts",
         "lake": "/none",
-        "source": {"table": "/none/source", "event_time": "at", "zone": "Europe/Berlin", "key": ["at"]},
+        "source": {"table": "/source", "event_time": "at", "zone": "Europe/Berlin", "key": ["at"]},
         "aggregates": {"n": "count()"},
         "windows": {"ever": {"kind": "global"}},
     }
