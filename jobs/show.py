@@ -100,7 +100,7 @@ def show_windows(
     run = past.run_shown(window.name) if published else past.last_run or None
     watermark_us = past.watermark_of(run) if published else past.watermark
     versions = _find_versions(past, window, number)
-    with _removal_explained(window.name, PUBLISHED if published else as_of):
+    with removal_explained(window.name, PUBLISHED if published else as_of):
         rows = delta.read(spark, path, number)
         check_columns(pipeline, past, window, rows.columns)
         complete = whole_of(spark, pipeline, window.name, versions)
@@ -184,7 +184,7 @@ def _read_as_of(
 
 
 @contextmanager
-def _removal_explained(table: str, asked: str | None) -> Iterator[None]:
+def removal_explained(table: str, asked: str | None) -> Iterator[None]:
     """UsageError where the version of `table` that was `asked` for can't be read any more.
 
     It is the published one, or the one that `--as-of` names. Maintenance deletes old commits and
@@ -288,7 +288,7 @@ def show_refused(
     wanted = replace(wanted, keys=kept_keys)
     tables = [table for table, its in REFUSED.items() if set(its) & set(outcomes)]
     for table in tables:
-        with _removal_explained(table, as_of):
+        with removal_explained(table, as_of):
             stored = _read_as_of(spark, pipeline, table, as_of)
             if stored is None:
                 continue
@@ -332,7 +332,7 @@ def show_partials(
     [start, end) is a range of the start of panes, or of the event time of fragments and events.
     """
     table = state_of(pipeline, window)
-    with _removal_explained(table, as_of):
+    with removal_explained(table, as_of):
         found = _read_as_of(spark, pipeline, table, as_of)
         return NO_ROWS if found is None else _choose_partials(found, pipeline, wanted)
 

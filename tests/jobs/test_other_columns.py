@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from pyspark.errors import AnalysisException
 
 from jobs.cli.main import main
 from jobs.diagnosis.spec_changes import list_changed_names
-from jobs.show import tell_first_run
+from jobs.show import PUBLISHED, removal_explained, tell_first_run
 from tests.support.published_lake import PublishedLake
+from windowing.errors import UsageError
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import CLOSE, EVOLVE_DONE, OPEN, LedgerEntry
 from windowing.ledger.table import read_history, record_entries
@@ -81,6 +83,12 @@ def test_the_run_that_added_an_output_is_the_first_that_left_it(lake: PublishedL
     assert tell_first_run(past, daily) == "it was added by run 2"
     unfinished = LedgerHistory(past.entries[:2])
     assert tell_first_run(unfinished, daily) == "no run that has finished has added it"
+
+
+def test_a_published_version_that_was_removed_is_published_again() -> None:
+    again = "published version of hourly has been removed .*; run `tidemark validate`, then"
+    with pytest.raises(UsageError, match=again), removal_explained("hourly", PUBLISHED):
+        raise AnalysisException("the version was deleted")
 
 
 def test_a_diff_names_an_output_that_is_taken_away(lake: PublishedLake) -> None:
